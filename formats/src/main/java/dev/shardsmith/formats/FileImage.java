@@ -1,0 +1,35 @@
+package dev.shardsmith.formats;
+
+import java.util.List;
+
+/**
+ * A file that is to be written, with every position known before the first data byte.
+ *
+ * <p>The literals, slots and nothing else make up the file, so slots may be filled in any order, by several threads or
+ * processes. Only the CRC-32 of slots is unknown beforehand: {@code crcPatches} says where each goes.
+ *
+ * @param path where the file goes, relative to the output folder, with {@code /}
+ * @param size length of the file in bytes
+ * @param literals bytes known beforehand, in ascending order
+ * @param slots places for tensor data, in ascending order, none overlapping another or a literal
+ * @param crcPatches places where the CRC-32 of a finished slot is written as a little-endian 32-bit number; they lie inside
+ *     literals
+ */
+public record FileImage(
+        String path, long size, List<Literal> literals, List<Slot> slots, List<CrcPatch> crcPatches) {
+
+    /** Bytes at a position of the file. */
+    public record Literal(long offset, byte[] bytes) {}
+
+    /**
+     * A place for one tensor's or storage's data.
+     *
+     * @param key the name under which the writer of the file was asked for it
+     * @param offset position in the file, in bytes
+     * @param length length in bytes
+     */
+    public record Slot(String key, long offset, long length) {}
+
+    /** Where in the file the CRC-32 of slot number {@code slot} goes. */
+    public record CrcPatch(long offset, int slot) {}
+}

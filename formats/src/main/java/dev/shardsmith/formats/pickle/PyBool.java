@@ -1,0 +1,12 @@
+package dev.shardsmith.formats.pickle;
+
+/** {@code True} or {@code False}. */
+public record PyBool(boolean value) implements PyValue {
+    public static final PyBool TRUE = new PyBool(true);
+    public static final PyBool FALSE = new PyBool(false);
+
+    /** The shared node for a value. */
+    public static PyBool of(boolean value) {
+        return value ? TRUE : FALSE;
+    }
+}

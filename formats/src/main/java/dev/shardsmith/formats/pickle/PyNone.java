@@ -1,0 +1,6 @@
+package dev.shardsmith.formats.pickle;
+
+/** Python's {@code None}. */
+public enum PyNone implements PyValue {
+    NONE
+}

@@ -1,0 +1,23 @@
+package dev.shardsmith.formats.pickle;
+
+import java.util.List;
+
+/** A Python tuple. */
+public final class PyTuple implements PyValue {
+    private final List<PyValue> items;
+
+    /** A tuple of the given items. */
+    public PyTuple(List<? extends PyValue> items) {
+        this.items = List.copyOf(items);
+    }
+
+    /** A tuple of the given items. */
+    public static PyTuple of(PyValue... items) {
+        return new PyTuple(List.of(items));
+    }
+
+    /** The items. */
+    public List<PyValue> items() {
+        return items;
+    }
+}

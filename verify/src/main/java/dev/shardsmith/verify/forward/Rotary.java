@@ -1,0 +1,18 @@
+package dev.shardsmith.verify.forward;
+
+/**
+ * Rotary position embedding.
+ *
+ * @param rotated channels at the front of each head that are rotated, even
+ * @param base the angle of pair {@code i} is {@code position · base^(-2i/rotated)}
+ * @param interleaved pairs are (2i, 2i+1); else (i, i + rotated/2)
+ */
+public record Rotary(int rotated, double base, boolean interleaved) {
+
+    /** Checks the number of rotated channels. */
+    public Rotary {
+        if (rotated < 0 || rotated % 2 != 0) {
+            throw new IllegalArgumentException(rotated + " rotated channels");
+        }
+    }
+}

@@ -15,8 +15,7 @@ import java.util.List;
  * @param crcPatches places where the CRC-32 of a finished slot is written as a little-endian 32-bit number; they lie inside
  *     literals
  */
-public record FileImage(
-        String path, long size, List<Literal> literals, List<Slot> slots, List<CrcPatch> crcPatches) {
+public record FileImage(String path, long size, List<Literal> literals, List<Slot> slots, List<CrcPatch> crcPatches) {
 
     /** Bytes at a position of the file. */
     public record Literal(long offset, byte[] bytes) {}

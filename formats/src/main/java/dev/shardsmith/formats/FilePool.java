@@ -51,7 +51,8 @@ public final class FilePool implements Closeable {
         try {
             attributes = Files.readAttributes(path, BasicFileAttributes.class);
         } catch (NoSuchFileException e) {
-            throw CheckpointException.of(CheckpointException.Kind.INCOMPLETE, path.toString(), "the file does not exist")
+            throw CheckpointException.of(
+                            CheckpointException.Kind.INCOMPLETE, path.toString(), "the file does not exist")
                     .causedBy(e);
         }
         if (!attributes.isRegularFile()) {
@@ -132,7 +133,9 @@ public final class FilePool implements Closeable {
 
     private static CheckpointException vanished(Path path) {
         return CheckpointException.of(
-                        CheckpointException.Kind.ENVIRONMENT, path.toString(), "the file vanished while it was being read")
+                        CheckpointException.Kind.ENVIRONMENT,
+                        path.toString(),
+                        "the file vanished while it was being read")
                 .withHint("check whether a training run removes old checkpoints, and work on a copy");
     }
 

@@ -28,7 +28,9 @@ final class MemoryByteSource implements ByteSource {
     public void read(long position, ByteBuffer target) throws IOException {
         if (position < 0 || position > bytes.length || target.remaining() > bytes.length - position) {
             throw CheckpointException.truncated(
-                    name, position, "needs " + target.remaining() + " bytes, but the data ends at byte " + bytes.length);
+                    name,
+                    position,
+                    "needs " + target.remaining() + " bytes, but the data ends at byte " + bytes.length);
         }
         target.put(bytes, (int) position, target.remaining());
     }

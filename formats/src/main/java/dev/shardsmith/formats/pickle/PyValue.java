@@ -7,5 +7,16 @@ package dev.shardsmith.formats.pickle;
  * dicts, sets and objects may contain themselves.
  */
 public sealed interface PyValue
-        permits PyNone, PyBool, PyInt, PyFloat, PyStr, PyBytes, PyList, PyTuple, PyDict, PySet, PyGlobal, PyObject,
+        permits PyNone,
+                PyBool,
+                PyInt,
+                PyFloat,
+                PyStr,
+                PyBytes,
+                PyList,
+                PyTuple,
+                PyDict,
+                PySet,
+                PyGlobal,
+                PyObject,
                 PyPersistent {}

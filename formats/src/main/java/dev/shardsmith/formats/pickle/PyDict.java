@@ -6,11 +6,11 @@ import java.util.Optional;
 
 /** A Python dict: pairs in order of insertion. Keys may be any node and are unique only where the writer saw to it. */
 public final class PyDict implements PyValue {
-    private final List<PyEntry> entries;
+    private final ArrayList<PyEntry> entries;
 
     /** An empty dict. */
     public PyDict() {
-        this.entries = new ArrayList<>();
+        this.entries = new ArrayList<>(0);
     }
 
     /** A dict of the given entries. */
@@ -21,6 +21,11 @@ public final class PyDict implements PyValue {
     /** The entries, open to change. */
     public List<PyEntry> entries() {
         return entries;
+    }
+
+    /** Makes room for {@code more} entries, exactly so for the first ones: most dicts are filled at once. */
+    void reserve(int more) {
+        entries.ensureCapacity(entries.size() + more);
     }
 
     /** The value of a string key. */

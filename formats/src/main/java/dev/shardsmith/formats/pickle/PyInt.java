@@ -5,6 +5,17 @@ import java.util.OptionalLong;
 
 /** A Python int of any size. */
 public final class PyInt implements PyValue {
+    /** Shapes, strides and flags are mostly small; one node serves them all. */
+    private static final PyInt[] SMALL = new PyInt[1280];
+
+    private static final int SMALLEST = -256;
+
+    static {
+        for (int i = 0; i < SMALL.length; i++) {
+            SMALL[i] = new PyInt(SMALLEST + i, null);
+        }
+    }
+
     private final long small;
     private final BigInteger big;
 
@@ -15,7 +26,8 @@ public final class PyInt implements PyValue {
 
     /** An int that fits 64 bits. */
     public static PyInt of(long value) {
-        return new PyInt(value, null);
+        long index = value - SMALLEST;
+        return index >= 0 && index < SMALL.length && value < SMALL.length ? SMALL[(int) index] : new PyInt(value, null);
     }
 
     /** An int of any size. */

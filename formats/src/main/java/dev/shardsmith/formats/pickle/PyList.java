@@ -5,11 +5,11 @@ import java.util.List;
 
 /** A Python list. */
 public final class PyList implements PyValue {
-    private final List<PyValue> items;
+    private final ArrayList<PyValue> items;
 
     /** An empty list. */
     public PyList() {
-        this.items = new ArrayList<>();
+        this.items = new ArrayList<>(0);
     }
 
     /** A list of the given items. */

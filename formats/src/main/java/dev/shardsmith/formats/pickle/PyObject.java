@@ -42,7 +42,11 @@ public final class PyObject implements PyValue {
     private final PyValue callable;
     private final PyValue args;
     private final PyValue kwargs;
-    private final List<Step> steps = new ArrayList<>();
+
+    /** The only step, as long as there is not more than one and nobody asked for the list: most objects have one. */
+    private Step only;
+
+    private List<Step> steps;
 
     /** An object made by a call; {@code args} is a tuple. */
     public PyObject(Kind kind, PyValue callable, PyValue args) {
@@ -79,7 +83,46 @@ public final class PyObject implements PyValue {
 
     /** What is done to the object, in order; open to change. */
     public List<Step> steps() {
+        if (steps == null) {
+            steps = new ArrayList<>(2);
+            if (only != null) {
+                steps.add(only);
+                only = null;
+            }
+        }
         return steps;
+    }
+
+    /** Adds a step after the others. */
+    public void addStep(Step step) {
+        if (steps == null && only == null) {
+            only = step;
+        } else {
+            steps().add(step);
+        }
+    }
+
+    /** The steps as they are, without making room for more. */
+    private List<Step> stepsNow() {
+        if (steps != null) {
+            return steps;
+        }
+        return only == null ? List.of() : List.of(only);
+    }
+
+    /** Number of steps, without making room for more. */
+    int stepCount() {
+        return steps == null ? (only == null ? 0 : 1) : steps.size();
+    }
+
+    /** Step number {@code index}. */
+    Step step(int index) {
+        return steps == null ? only : steps.get(index);
+    }
+
+    /** The last step, or null if there is none. */
+    Step lastStep() {
+        return steps == null || steps.isEmpty() ? only : steps.get(steps.size() - 1);
     }
 
     /** True if the callable is the global {@code module.name}. */
@@ -90,7 +133,7 @@ public final class PyObject implements PyValue {
     /** All entries set on the object, in order. */
     public List<PyEntry> entries() {
         List<PyEntry> all = new ArrayList<>();
-        for (Step step : steps) {
+        for (Step step : stepsNow()) {
             if (step instanceof Items items) {
                 all.addAll(items.entries());
             }
@@ -101,7 +144,7 @@ public final class PyObject implements PyValue {
     /** The last state given to the object. */
     public Optional<PyValue> state() {
         PyValue last = null;
-        for (Step step : steps) {
+        for (Step step : stepsNow()) {
             if (step instanceof State state) {
                 last = state.value();
             }

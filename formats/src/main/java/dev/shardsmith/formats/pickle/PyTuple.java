@@ -4,6 +4,9 @@ import java.util.List;
 
 /** A Python tuple. */
 public final class PyTuple implements PyValue {
+    /** The empty tuple. */
+    public static final PyTuple EMPTY = new PyTuple(List.of());
+
     private final List<PyValue> items;
 
     /** A tuple of the given items. */

@@ -19,4 +19,42 @@ public sealed interface PyValue
                 PySet,
                 PyGlobal,
                 PyObject,
-                PyPersistent {}
+                PyPersistent {
+    /** What sort of value it is, for messages: {@code a list}. */
+    default String describe() {
+        if (this instanceof PyGlobal global) {
+            return global.qualifiedName();
+        }
+        if (this instanceof PyObject object) {
+            return object.callable() instanceof PyGlobal type ? "a " + type.qualifiedName() : "an object";
+        }
+        if (this instanceof PyNone) {
+            return "None";
+        }
+        if (this instanceof PyBool) {
+            return "a bool";
+        }
+        if (this instanceof PyInt) {
+            return "an int";
+        }
+        if (this instanceof PyFloat) {
+            return "a float";
+        }
+        if (this instanceof PyStr) {
+            return "a string";
+        }
+        if (this instanceof PyBytes) {
+            return "a byte string";
+        }
+        if (this instanceof PyList) {
+            return "a list";
+        }
+        if (this instanceof PyTuple) {
+            return "a tuple";
+        }
+        if (this instanceof PyDict) {
+            return "a dict";
+        }
+        return this instanceof PySet ? "a set" : "a persistent reference";
+    }
+}

@@ -1,0 +1,150 @@
+package dev.shardsmith.formats.pickle;
+
+import dev.shardsmith.formats.ByteSource;
+import dev.shardsmith.formats.CheckpointException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/** The bytes of a pickle through a window in memory; every number is checked against what is left before it is used. */
+final class PickleInput {
+    /** Larger than every fixed-size argument and the default line limit; small enough for thousands of tiny pickles. */
+    private static final int WINDOW = 1 << 16;
+
+    private final ByteSource source;
+    private final long end;
+    private byte[] window;
+    private long base;
+    private int at;
+    private int limit;
+
+    PickleInput(ByteSource source, long start, long end) {
+        this.source = source;
+        this.base = start;
+        this.end = end;
+        this.window = new byte[(int) Math.min(WINDOW, Math.max(0, end - start))];
+    }
+
+    long position() {
+        return base + at;
+    }
+
+    long remaining() {
+        return end - base - at;
+    }
+
+    int u8() throws IOException {
+        if (at == limit) {
+            fill(1);
+        }
+        return window[at++] & 0xff;
+    }
+
+    int u16() throws IOException {
+        need(2);
+        int value = window[at] & 0xff | (window[at + 1] & 0xff) << 8;
+        at += 2;
+        return value;
+    }
+
+    int i32() throws IOException {
+        need(4);
+        int value =
+                window[at] & 0xff | (window[at + 1] & 0xff) << 8 | (window[at + 2] & 0xff) << 16 | window[at + 3] << 24;
+        at += 4;
+        return value;
+    }
+
+    long u32() throws IOException {
+        return i32() & 0xffff_ffffL;
+    }
+
+    long i64() throws IOException {
+        long low = u32();
+        return low | (long) i32() << 32;
+    }
+
+    /** A 64-bit number, most significant byte first. */
+    long bigEndian64() throws IOException {
+        return Long.reverseBytes(i64());
+    }
+
+    /** A copy of the next {@code length} bytes; the caller has checked the length with {@link #checkLength}. */
+    byte[] bytes(int length) throws IOException {
+        byte[] bytes = new byte[length];
+        int inWindow = Math.min(length, limit - at);
+        System.arraycopy(window, at, bytes, 0, inWindow);
+        at += inWindow;
+        if (inWindow < length) {
+            source.read(position(), ByteBuffer.wrap(bytes, inWindow, length - inWindow));
+            base = position() + length - inWindow;
+            at = 0;
+            limit = 0;
+        }
+        return bytes;
+    }
+
+    /** A string of {@code length} bytes; the caller has checked the length with {@link #checkLength}. */
+    String utf8(int length) throws IOException {
+        long start = position();
+        if (length > WINDOW) {
+            byte[] bytes = bytes(length);
+            return PickleText.utf8(bytes, 0, length, source.name(), start);
+        }
+        need(length);
+        String text = PickleText.utf8(window, at, length, source.name(), start);
+        at += length;
+        return text;
+    }
+
+    /** The bytes up to a line feed as Latin-1 characters, without the line feed. */
+    String line(int maxBytes) throws IOException {
+        StringBuilder longLine = null;
+        long start = position();
+        while (true) {
+            int from = at;
+            while (at < limit && window[at] != '\n') {
+                at++;
+            }
+            if (position() - start > maxBytes) {
+                throw CheckpointException.malformed(
+                        source.name(), start, "a line of a text operation is longer than " + maxBytes + " bytes");
+            }
+            String part = new String(window, from, at - from, StandardCharsets.ISO_8859_1);
+            if (at < limit) {
+                at++;
+                return longLine == null ? part : longLine.append(part).toString();
+            }
+            longLine = (longLine == null ? new StringBuilder() : longLine).append(part);
+            fill(1);
+        }
+    }
+
+    /** Fails unless {@code length} bytes are left. */
+    void checkLength(long length) throws CheckpointException {
+        if (length < 0 || length > remaining()) {
+            throw CheckpointException.truncated(
+                    source.name(),
+                    position(),
+                    "the pickle needs " + (length < 0 ? Long.toUnsignedString(length) : Long.toString(length))
+                            + " bytes here, but only " + remaining() + " are left");
+        }
+    }
+
+    private void need(int count) throws IOException {
+        if (limit - at < count) {
+            fill(count);
+        }
+    }
+
+    private void fill(int count) throws IOException {
+        checkLength(count);
+        int kept = limit - at;
+        System.arraycopy(window, at, window, 0, kept);
+        base += at;
+        at = 0;
+        int more = (int) Math.min(window.length - kept, end - base - kept);
+        source.read(base + kept, ByteBuffer.wrap(window, kept, more));
+        limit = kept + more;
+    }
+}

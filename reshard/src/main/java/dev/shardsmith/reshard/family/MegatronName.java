@@ -1,0 +1,65 @@
+package dev.shardsmith.reshard.family;
+
+import java.util.OptionalInt;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A parameter's key in a Megatron model, taken apart: {@code decoder.layers.12.} + {@code mixer.out_proj.weight}.
+ *
+ * @param scope what the suffix belongs to
+ * @param prefix everything before the suffix, with its closing dot; empty for model-level keys
+ * @param suffix the part that the table of rules knows
+ * @param layer number of the decoder layer, if it is one
+ */
+public record MegatronName(Scope scope, String prefix, String suffix, OptionalInt layer) {
+    private static final Pattern DECODER_LAYER = Pattern.compile("(decoder\\.layers\\.(\\d{1,9})\\.)(.+)");
+    private static final Pattern MTP_INNER =
+            Pattern.compile("(mtp\\.layers\\.\\d{1,9}\\.(?:mtp_model_layer\\.layers\\.\\d{1,9}|mtp_model_layer|transformer_layer)\\.)(.+)");
+    private static final Pattern MTP = Pattern.compile("(mtp\\.layers\\.\\d{1,9}\\.)(.+)");
+
+    /** What a suffix belongs to. */
+    public enum Scope {
+        /** The model itself: embedding, final norm, output layer. */
+        MODEL,
+        /** A layer of the decoder. */
+        LAYER,
+        /** A layer inside a multi-token-prediction block; has the keys of a decoder layer. */
+        MTP_LAYER,
+        /** A multi-token-prediction block itself. */
+        MTP
+    }
+
+    /** Takes a key apart; numbers of MTP blocks are never taken for numbers of decoder layers. */
+    public static MegatronName parse(String key) {
+        Matcher layer = DECODER_LAYER.matcher(key);
+        if (layer.matches()) {
+            return new MegatronName(
+                    Scope.LAYER, layer.group(1), layer.group(3), OptionalInt.of(Integer.parseInt(layer.group(2))));
+        }
+        Matcher inner = MTP_INNER.matcher(key);
+        if (inner.matches()) {
+            return new MegatronName(Scope.MTP_LAYER, inner.group(1), inner.group(2), OptionalInt.empty());
+        }
+        Matcher mtp = MTP.matcher(key);
+        if (mtp.matches()) {
+            return new MegatronName(Scope.MTP, mtp.group(1), mtp.group(2), OptionalInt.empty());
+        }
+        return new MegatronName(Scope.MODEL, "", key, OptionalInt.empty());
+    }
+
+    /** The whole key. */
+    public String key() {
+        return prefix + suffix;
+    }
+
+    /** The same parameter of another decoder layer. */
+    public MegatronName inLayer(int number) {
+        return new MegatronName(scope, "decoder.layers." + number + ".", suffix, OptionalInt.of(number));
+    }
+
+    /** True for the opaque state of Transformer Engine that has no elements of the model. */
+    public boolean isExtraState() {
+        return suffix.endsWith("_extra_state");
+    }
+}

@@ -1,0 +1,60 @@
+package dev.shardsmith.reshard.family;
+
+import java.util.List;
+
+/**
+ * One row of a family's table: how a parameter is divided.
+ *
+ * @param suffix key after the layer prefix; {@code #} stands for an expert's number
+ * @param when kind of layer that the row is for; {@link When#ANY} for all
+ * @param world the group of ranks that divides it
+ * @param axis the axis that is cut, or -1 if it is replicated
+ * @param parts the parts along the axis, in order; empty for a plain cut
+ * @param dist key in a torch_dist checkpoint; {@code .*} at the end where each part is a tensor of its own
+ * @param order position in the table, which is the order of registration in the model
+ */
+public record ParameterRule(
+        String suffix, When when, World world, int axis, List<Part> parts, String dist, int order) {
+
+    /** The group of ranks that divides a parameter. */
+    public enum World {
+        TENSOR,
+        EXPERT_TENSOR
+    }
+
+    /** Kind of layer that a row is for, where one key is divided differently in several. */
+    public enum When {
+        ANY,
+        MAMBA1,
+        MAMBA2,
+        /** Gated delta product. */
+        GDP,
+        /** Gated delta net. */
+        GDN,
+        /** Gated delta net, second form. */
+        GDN2
+    }
+
+    /**
+     * A part along the cut axis.
+     *
+     * @param name the field's name of the part; {@code V#} is repeated as V0, V1, …
+     * @param width symbol of its width: DI, GN, NH, …; {@code HALF} is half of the axis where the MLP is gated
+     */
+    public record Part(String name, String width) {}
+
+    /** True if every rank holds all of it. */
+    public boolean replicated() {
+        return axis < 0;
+    }
+
+    /** True if the parameter belongs to one expert of a mixture. */
+    public boolean perExpert() {
+        return suffix.indexOf('#') >= 0;
+    }
+
+    /** True if torch_dist keeps each part as a tensor of its own. */
+    public boolean distByPart() {
+        return dist.endsWith(".*");
+    }
+}

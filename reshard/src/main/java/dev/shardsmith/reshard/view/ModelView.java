@@ -1,0 +1,178 @@
+package dev.shardsmith.reshard.view;
+
+import dev.shardsmith.formats.FilePool;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A checkpoint as the undivided model, whatever its layout.
+ *
+ * <p>Opening one reads directories, headers and pickles, never tensor data.
+ */
+public final class ModelView implements Closeable {
+    /** The name of a layout on the command line. */
+    public enum Layout {
+        MEGATRON("megatron"),
+        TORCH_DIST("torch_dist"),
+        MAMBA_SSM("mamba_ssm"),
+        HUGGINGFACE("huggingface"),
+        SAFETENSORS("safetensors"),
+        PT("pt");
+
+        private final String id;
+
+        Layout(String id) {
+            this.id = id;
+        }
+
+        /** The name on the command line. */
+        public String id() {
+            return id;
+        }
+
+        /** The layout of a name on the command line. */
+        public static Optional<Layout> of(String id) {
+            for (Layout layout : values()) {
+                if (layout.id.equals(id)) {
+                    return Optional.of(layout);
+                }
+            }
+            return Optional.empty();
+        }
+    }
+
+    /** What sort of model it is, which decides names and divisions. */
+    public enum Family {
+        /** Megatron-LM's hybrid and GPT models, and NemotronH of Hugging Face. */
+        MEGATRON("megatron"),
+        /** Mamba-1, -2, -3 and hybrids of the reference implementation, and Mamba and Mamba2 of Hugging Face. */
+        MAMBA_SSM("mamba_ssm"),
+        /** A Hugging Face model with names of its own. */
+        HUGGINGFACE("huggingface"),
+        /** Tensors without a known model. */
+        PLAIN("plain");
+
+        private final String id;
+
+        Family(String id) {
+            this.id = id;
+        }
+
+        /** The name in reports. */
+        public String id() {
+            return id;
+        }
+    }
+
+    private final Path path;
+    private final Layout layout;
+    private final Family family;
+    private final String description;
+    private final Parallelism parallelism;
+    private final Optional<String> pattern;
+    private final Map<String, LogicalTensor> tensors;
+    private final List<String> unknown;
+    private final List<ExtraState> extraStates;
+    private final ModelState state;
+    private final Map<String, Object> config;
+    private final List<RankShard> ranks;
+    private final List<String> warnings;
+    private final FilePool files;
+
+    ModelView(ModelViewParts parts) {
+        this.path = parts.path;
+        this.layout = parts.layout;
+        this.family = parts.family;
+        this.description = parts.description;
+        this.parallelism = parts.parallelism;
+        this.pattern = parts.pattern;
+        this.tensors = new LinkedHashMap<>(parts.tensors);
+        this.unknown = List.copyOf(parts.unknown);
+        this.extraStates = List.copyOf(parts.extraStates);
+        this.state = parts.state;
+        this.config = parts.config;
+        this.ranks = List.copyOf(parts.ranks);
+        this.warnings = List.copyOf(parts.warnings);
+        this.files = parts.files;
+    }
+
+    /** The path that was opened. */
+    public Path path() {
+        return path;
+    }
+
+    /** How the checkpoint lies on disk. */
+    public Layout layout() {
+        return layout;
+    }
+
+    /** What sort of model it is. */
+    public Family family() {
+        return family;
+    }
+
+    /** One line on what the checkpoint was taken for and why. */
+    public String description() {
+        return description;
+    }
+
+    /** Over how many ranks the checkpoint is spread. */
+    public Parallelism parallelism() {
+        return parallelism;
+    }
+
+    /** The hybrid layer pattern that is saved with the checkpoint, if any. */
+    public Optional<String> pattern() {
+        return pattern;
+    }
+
+    /** All logical tensors by canonical name, in the order of the model. */
+    public Map<String, LogicalTensor> tensors() {
+        return tensors;
+    }
+
+    /** Canonical names of tensors that no rule of the family knows. */
+    public List<String> unknown() {
+        return unknown;
+    }
+
+    /** Opaque module states. */
+    public List<ExtraState> extraStates() {
+        return extraStates;
+    }
+
+    /** Everything that is not the model. */
+    public ModelState state() {
+        return state;
+    }
+
+    /** The parsed {@code config.json}: maps, lists, strings, numbers, booleans; empty where there is none. */
+    public Map<String, Object> config() {
+        return config;
+    }
+
+    /** What each rank holds with its own local shapes; one entry for layouts without ranks. */
+    public List<RankShard> ranks() {
+        return ranks;
+    }
+
+    /** What looked odd while opening. */
+    public List<String> warnings() {
+        return warnings;
+    }
+
+    /** The files that were opened; their change can be checked. */
+    public FilePool files() {
+        return files;
+    }
+
+    @Override
+    public void close() throws IOException {
+        files.close();
+    }
+}

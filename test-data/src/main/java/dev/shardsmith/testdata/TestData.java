@@ -18,7 +18,9 @@ public final class TestData {
     /** The repository's root folder. */
     public static Path root() {
         String given = System.getProperty("shardsmith.root");
-        Path folder = Path.of(given == null || given.isEmpty() ? "." : given).toAbsolutePath().normalize();
+        Path folder = Path.of(given == null || given.isEmpty() ? "." : given)
+                .toAbsolutePath()
+                .normalize();
         while (!Files.isDirectory(folder.resolve("test-data"))) {
             folder = folder.getParent();
             if (folder == null) {

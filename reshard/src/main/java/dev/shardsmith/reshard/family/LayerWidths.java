@@ -79,8 +79,10 @@ final class LayerWidths {
         for (Part part : rule.parts()) {
             Long width = widths.get(part.width());
             if (width == null) {
-                throw inconsistent(where, "the width of its part " + part.name() + " cannot be told: the layer lacks "
-                        + "A_log, out_proj.weight or the convolution's weight");
+                throw inconsistent(
+                        where,
+                        "the width of its part " + part.name() + " cannot be told: the layer lacks "
+                                + "A_log, out_proj.weight or the convolution's weight");
             }
             long times = part.name().endsWith("#") ? householders : 1;
             for (long i = 0; i < times; i++) {
@@ -93,8 +95,7 @@ final class LayerWidths {
         }
         if (sum != total) {
             throw inconsistent(
-                    where,
-                    "its parts " + describe(components) + " add up to " + sum + ", but its size is " + total);
+                    where, "its parts " + describe(components) + " add up to " + sum + ", but its size is " + total);
         }
         return components;
     }

@@ -45,8 +45,8 @@ public final class MegatronArgs {
     public static MegatronArgs create(Map<String, PyValue> fields) {
         PyDict dict = new PyDict();
         fields.forEach(dict::put);
-        PyObject namespace = new PyObject(
-                PyObject.Kind.NEWOBJ, new PyGlobal("argparse", "Namespace"), new PyTuple(List.of()));
+        PyObject namespace =
+                new PyObject(PyObject.Kind.NEWOBJ, new PyGlobal("argparse", "Namespace"), new PyTuple(List.of()));
         namespace.steps().add(new PyObject.State(dict));
         return new MegatronArgs(namespace, dict);
     }
@@ -162,8 +162,7 @@ public final class MegatronArgs {
         if (add) {
             open.forEach(copy::put);
         }
-        PyObject object =
-                new PyObject(namespace.kind(), namespace.callable(), namespace.args(), namespace.kwargs());
+        PyObject object = new PyObject(namespace.kind(), namespace.callable(), namespace.args(), namespace.kwargs());
         for (PyObject.Step step : namespace.steps()) {
             boolean state = step instanceof PyObject.State given && given.value() == fields;
             object.steps().add(state ? new PyObject.State(copy) : step);

@@ -39,8 +39,8 @@ public final class MegatronDivisions {
      * @param gatedByDefault whether MLPs are gated where no shape tells
      * @param userRules what the user says about parameters that the table does not know
      */
-    public static MegatronDivisions of(
-            Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules) throws CheckpointException {
+    public static MegatronDivisions of(Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
+            throws CheckpointException {
         MegatronDivisions divisions = new MegatronDivisions();
         for (Map.Entry<String, Map<String, Shape>> scope : byPrefix(shapes).entrySet()) {
             LayerWidths widths = new LayerWidths(scope.getValue(), gatedByDefault);
@@ -103,7 +103,12 @@ public final class MegatronDivisions {
             throws CheckpointException {
         Optional<ParameterRule> rule = MegatronTable.find(MegatronName.parse(key), widths.kind());
         if (rule.isPresent()) {
-            entries.put(key, new Entry(division(rule.get(), key, suffix, shape, widths), rule.get().world(), rule));
+            entries.put(
+                    key,
+                    new Entry(
+                            division(rule.get(), key, suffix, shape, widths),
+                            rule.get().world(),
+                            rule));
             return;
         }
         Optional<UserRule> user = userRule(key, userRules);
@@ -114,8 +119,7 @@ public final class MegatronDivisions {
         }
     }
 
-    private static Division division(
-            ParameterRule rule, String key, String suffix, Shape shape, LayerWidths widths)
+    private static Division division(ParameterRule rule, String key, String suffix, Shape shape, LayerWidths widths)
             throws CheckpointException {
         if (rule.replicated()) {
             return new Division.Replicated();
@@ -137,7 +141,8 @@ public final class MegatronDivisions {
         Map<String, Map<String, Shape>> scopes = new LinkedHashMap<>();
         shapes.forEach((key, shape) -> {
             MegatronName name = MegatronName.parse(key);
-            scopes.computeIfAbsent(name.prefix(), prefix -> new LinkedHashMap<>()).put(name.suffix(), shape);
+            scopes.computeIfAbsent(name.prefix(), prefix -> new LinkedHashMap<>())
+                    .put(name.suffix(), shape);
         });
         return scopes;
     }

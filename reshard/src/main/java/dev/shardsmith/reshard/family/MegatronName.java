@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
  */
 public record MegatronName(Scope scope, String prefix, String suffix, OptionalInt layer) {
     private static final Pattern DECODER_LAYER = Pattern.compile("(decoder\\.layers\\.(\\d{1,9})\\.)(.+)");
-    private static final Pattern MTP_INNER =
-            Pattern.compile("(mtp\\.layers\\.\\d{1,9}\\.(?:mtp_model_layer\\.layers\\.\\d{1,9}|mtp_model_layer|transformer_layer)\\.)(.+)");
+    private static final Pattern MTP_INNER = Pattern.compile(
+            "(mtp\\.layers\\.\\d{1,9}\\.(?:mtp_model_layer\\.layers\\.\\d{1,9}|mtp_model_layer|transformer_layer)\\.)(.+)");
     private static final Pattern MTP = Pattern.compile("(mtp\\.layers\\.\\d{1,9}\\.)(.+)");
 
     /** What a suffix belongs to. */

@@ -17,8 +17,7 @@ import java.util.regex.Pattern;
  * key in torch_dist, {@code =} if it is the same.
  */
 final class MegatronTable {
-    private static final String MODEL =
-            """
+    private static final String MODEL = """
             embedding.word_embeddings.weight                     any     tp  0  V=*                          =
             embedding.position_embeddings.weight                 any     -   -  -                            =
             decoder.final_norm.weight                            any     -   -  -                            =
@@ -29,8 +28,7 @@ final class MegatronTable {
             output_layer.bias                                    any     tp  0  V=*                          =
             """;
 
-    private static final String MTP =
-            """
+    private static final String MTP = """
             enorm.weight                                         any     -   -  -                            =
             enorm.bias                                           any     -   -  -                            =
             hnorm.weight                                         any     -   -  -                            =
@@ -40,8 +38,7 @@ final class MegatronTable {
             final_layernorm.bias                                 any     -   -  -                            =
             """;
 
-    private static final String LAYER =
-            """
+    private static final String LAYER = """
             input_layernorm.weight                               any     -   -  -                            =
             input_layernorm.bias                                 any     -   -  -                            =
             mixer.conv1d_weight                                  mamba2  tp  0  x=DI,B=GN,C=GN               mixer.conv1d.weight.*
@@ -146,8 +143,8 @@ final class MegatronTable {
             mlp.linear_fc2.bias                                  any     -   -  -                            =
             """;
 
-    private static final Pattern EXPERT_NUMBER =
-            Pattern.compile("(?<=mlp\\.experts\\.local_experts\\.)\\d{1,9}(?=\\.)|(?<=mlp\\.experts\\.linear_fc[12]\\.(?:weight|bias))\\d{1,9}$");
+    private static final Pattern EXPERT_NUMBER = Pattern.compile(
+            "(?<=mlp\\.experts\\.local_experts\\.)\\d{1,9}(?=\\.)|(?<=mlp\\.experts\\.linear_fc[12]\\.(?:weight|bias))\\d{1,9}$");
 
     private static final List<ParameterRule> MODEL_RULES = parse(MODEL);
     private static final List<ParameterRule> MTP_RULES = parse(MTP);

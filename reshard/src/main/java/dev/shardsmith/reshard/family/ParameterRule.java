@@ -13,8 +13,7 @@ import java.util.List;
  * @param dist key in a torch_dist checkpoint; {@code .*} at the end where each part is a tensor of its own
  * @param order position in the table, which is the order of registration in the model
  */
-public record ParameterRule(
-        String suffix, When when, World world, int axis, List<Part> parts, String dist, int order) {
+public record ParameterRule(String suffix, When when, World world, int axis, List<Part> parts, String dist, int order) {
 
     /** The group of ranks that divides a parameter. */
     public enum World {

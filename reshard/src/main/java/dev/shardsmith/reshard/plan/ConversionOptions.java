@@ -149,9 +149,30 @@ public record ConversionOptions(
         /** The options as gathered. */
         public ConversionOptions build() {
             return new ConversionOptions(
-                    to, tensor, pipeline, virtual, expert, expertTensor, pattern, pipelineLayers, vocabulary,
-                    padVocabularyTo, stripPadding, padFill, dtype, optimizer, extraState, convNaming, tie, maxShardSize,
-                    iteration, resetIterations, new LinkedHashMap<>(set), rules, allowMissing, dropLayers);
+                    to,
+                    tensor,
+                    pipeline,
+                    virtual,
+                    expert,
+                    expertTensor,
+                    pattern,
+                    pipelineLayers,
+                    vocabulary,
+                    padVocabularyTo,
+                    stripPadding,
+                    padFill,
+                    dtype,
+                    optimizer,
+                    extraState,
+                    convNaming,
+                    tie,
+                    maxShardSize,
+                    iteration,
+                    resetIterations,
+                    new LinkedHashMap<>(set),
+                    rules,
+                    allowMissing,
+                    dropLayers);
         }
     }
 }

@@ -74,8 +74,7 @@ public final class Planner {
         List<String> notes = new ArrayList<>(model.notes());
         layout.notes().stream().filter(note -> !notes.contains(note)).forEach(notes::add);
         long droppedElements = dropped.stream().mapToLong(Dropped::elements).sum();
-        Ledger ledger = new Ledger(
-                sourceElements, usedElements, droppedElements, targetElements, copied, cast, filled);
+        Ledger ledger = new Ledger(sourceElements, usedElements, droppedElements, targetElements, copied, cast, filled);
         check(ledger);
         return new Plan(layout.files(), moves, ledger, dropped, notes, layout.singleFile());
     }
@@ -95,13 +94,14 @@ public final class Planner {
             long sourced = fromSource.map(Box::elements).orElse(0L);
             long made = 0;
             for (Fill fill : fills) {
-                made += elements == 0 ? 0 : box.intersect(fill.box()).map(Box::elements).orElse(0L);
+                made += elements == 0
+                        ? 0
+                        : box.intersect(fill.box()).map(Box::elements).orElse(0L);
             }
             if (sourced + made != elements || !Box.whole(target.shape()).contains(box)) {
                 throw bug(target.name(), "its part " + box + " has no source");
             }
-            fromSource.ifPresent(reachedBox -> reached
-                    .computeIfAbsent(target.source(), name -> new LinkedHashSet<>())
+            fromSource.ifPresent(reachedBox -> reached.computeIfAbsent(target.source(), name -> new LinkedHashSet<>())
                     .add(reachedBox));
             if (place.data().dtype() == from.dtype()) {
                 copied += sourced;
@@ -112,8 +112,7 @@ public final class Planner {
             targetElements += elements;
             fillSlot(place.data());
         }
-        moves.add(new TensorMove(
-                target.name(), target.shape(), from.pieces(), fills, places, from.replicas()));
+        moves.add(new TensorMove(target.name(), target.shape(), from.pieces(), fills, places, from.replicas()));
     }
 
     private void moveState(String name, TargetLayout.StateTensor tensor) {
@@ -192,7 +191,8 @@ public final class Planner {
     }
 
     private static CheckpointException bug(String where, String problem) {
-        return CheckpointException.of(Kind.INCONSISTENT, where, "the plan is not complete, nothing was written: " + problem)
+        return CheckpointException.of(
+                        Kind.INCONSISTENT, where, "the plan is not complete, nothing was written: " + problem)
                 .withHint("please report this with the output of 'shardsmith inspect --tensors' on the source");
     }
 }

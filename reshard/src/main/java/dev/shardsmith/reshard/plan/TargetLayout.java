@@ -1,10 +1,10 @@
 package dev.shardsmith.reshard.plan;
 
+import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
-import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.region.Piece;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

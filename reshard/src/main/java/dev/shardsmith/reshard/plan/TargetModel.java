@@ -14,10 +14,7 @@ import java.util.Map;
  * @param notes what a user should know
  */
 public record TargetModel(
-        Map<String, TargetTensor> tensors,
-        Map<String, List<Fill>> fills,
-        List<Dropped> dropped,
-        List<String> notes) {
+        Map<String, TargetTensor> tensors, Map<String, List<Fill>> fills, List<Dropped> dropped, List<String> notes) {
     /** An empty model, to be filled. */
     public static TargetModel empty() {
         return new TargetModel(new LinkedHashMap<>(), new LinkedHashMap<>(), new ArrayList<>(), new ArrayList<>());

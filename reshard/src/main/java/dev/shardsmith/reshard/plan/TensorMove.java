@@ -18,12 +18,7 @@ import java.util.List;
  * @param replicas source views whose elements must equal those of {@code sources}; compared while copying
  */
 public record TensorMove(
-        String tensor,
-        Shape shape,
-        List<Piece> sources,
-        List<Fill> fills,
-        List<Piece> targets,
-        List<Piece> replicas) {
+        String tensor, Shape shape, List<Piece> sources, List<Fill> fills, List<Piece> targets, List<Piece> replicas) {
     /** A move; the lists are copied. */
     public TensorMove {
         sources = List.copyOf(sources);

@@ -64,8 +64,7 @@ public record Box(long[] offset, long[] size) {
     /** True if every element of {@code other} lies in this box. */
     public boolean contains(Box other) {
         for (int dim = 0; dim < offset.length; dim++) {
-            if (other.offset[dim] < offset[dim]
-                    || other.offset[dim] + other.size[dim] > offset[dim] + size[dim]) {
+            if (other.offset[dim] < offset[dim] || other.offset[dim] + other.size[dim] > offset[dim] + size[dim]) {
                 return false;
             }
         }

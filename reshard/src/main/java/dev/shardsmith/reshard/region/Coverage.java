@@ -34,14 +34,15 @@ public final class Coverage {
         }
         return covered == shape.elements()
                 ? Optional.empty()
-                : Optional.of(
-                        (shape.elements() - covered) + " of " + shape.elements() + " elements of " + shape
-                                + " are in no part");
+                : Optional.of((shape.elements() - covered) + " of " + shape.elements() + " elements of " + shape
+                        + " are in no part");
     }
 
     private static Optional<String> overlap(List<Box> boxes) {
         if (boxes.isEmpty() || boxes.get(0).rank() == 0) {
-            return boxes.size() > 1 ? Optional.of("the one element is there " + boxes.size() + " times") : Optional.empty();
+            return boxes.size() > 1
+                    ? Optional.of("the one element is there " + boxes.size() + " times")
+                    : Optional.empty();
         }
         int dim = dimensionWithMostStarts(boxes);
         List<Box> sorted = new ArrayList<>(boxes);
@@ -65,7 +66,8 @@ public final class Coverage {
         long most = 0;
         for (int dim = 0; dim < boxes.get(0).rank(); dim++) {
             int at = dim;
-            long starts = boxes.stream().mapToLong(box -> box.offset()[at]).distinct().count();
+            long starts =
+                    boxes.stream().mapToLong(box -> box.offset()[at]).distinct().count();
             if (starts > most) {
                 most = starts;
                 best = dim;

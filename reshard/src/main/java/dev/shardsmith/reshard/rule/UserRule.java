@@ -54,8 +54,7 @@ public record UserRule(Glob names, Cut cut) {
     /** The division of an undivided tensor of the given shape. */
     public Division division(Shape logical) {
         return axis().filter(axis -> axis < logical.rank())
-                .<Division>map(axis ->
-                        new Division.Split(axis, List.of(new Component("", logical.size(axis)))))
+                .<Division>map(axis -> new Division.Split(axis, List.of(new Component("", logical.size(axis)))))
                 .orElseGet(Division.Replicated::new);
     }
 }

@@ -1,0 +1,72 @@
+package dev.shardsmith.verify.forward;
+
+import java.util.Optional;
+import java.util.stream.IntStream;
+
+/** Sizes of rows, and normalisation by them; sums in double. */
+final class RowNorms {
+    private RowNorms() {}
+
+    static float[] maxima(float[] x, int rows, int width) {
+        float[] maxima = new float[rows];
+        IntStream.range(0, rows).parallel().forEach(row -> {
+            float max = 0;
+            for (int i = row * width; i < (row + 1) * width; i++) {
+                max = Math.max(max, Math.abs(x[i]));
+            }
+            maxima[row] = max;
+        });
+        return maxima;
+    }
+
+    static float[] euclidean(float[] x, int rows, int width) {
+        float[] norms = new float[rows];
+        IntStream.range(0, rows)
+                .parallel()
+                .forEach(row -> norms[row] = (float) Math.sqrt(squares(x, row * width, width, 0)));
+        return norms;
+    }
+
+    static float[] normalize(
+            float[] x, Norm norm, Optional<float[]> weight, Optional<float[]> bias, int rows, int width, int group) {
+        if (width % group != 0) {
+            throw new IllegalArgumentException(width + " channels in norm groups of " + group);
+        }
+        float[] y = new float[x.length];
+        IntStream.range(0, rows).parallel().forEach(row -> {
+            for (int from = 0; from < width; from += group) {
+                int base = row * width + from;
+                double mean = norm.kind() == Norm.Kind.LAYER ? sum(x, base, group) / group : 0;
+                double scale = 1 / Math.sqrt(squares(x, base, group, mean) / group + norm.epsilon());
+                for (int i = 0; i < group; i++) {
+                    double value = (x[base + i] - mean) * scale;
+                    if (weight.isPresent()) {
+                        value *= (double) weight.get()[from + i] + norm.weightOffset();
+                    }
+                    if (bias.isPresent()) {
+                        value += bias.get()[from + i];
+                    }
+                    y[base + i] = (float) value;
+                }
+            }
+        });
+        return y;
+    }
+
+    private static double sum(float[] x, int from, int count) {
+        double sum = 0;
+        for (int i = from; i < from + count; i++) {
+            sum += x[i];
+        }
+        return sum;
+    }
+
+    private static double squares(float[] x, int from, int count, double mean) {
+        double sum = 0;
+        for (int i = from; i < from + count; i++) {
+            double value = x[i] - mean;
+            sum += value * value;
+        }
+        return sum;
+    }
+}

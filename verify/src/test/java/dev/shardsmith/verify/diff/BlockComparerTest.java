@@ -1,0 +1,242 @@
+package dev.shardsmith.verify.diff;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.testdata.Cases;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.junit.jupiter.api.Test;
+
+class BlockComparerTest {
+    private static ByteBuffer floats(float... values) {
+        ByteBuffer bytes = ByteBuffer.allocate(values.length * 4).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.asFloatBuffer().put(values);
+        return bytes;
+    }
+
+    private static ByteBuffer shorts(int... values) {
+        ByteBuffer bytes = ByteBuffer.allocate(values.length * 2).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < values.length; i++) {
+            bytes.putShort(i * 2, (short) values[i]);
+        }
+        return bytes;
+    }
+
+    private static TensorComparison compare(
+            DType left, ByteBuffer a, DType right, ByteBuffer b, int elements, Tolerance tolerance) {
+        TensorComparison result = new TensorComparison();
+        BlockComparer.of(left, right, tolerance).orElseThrow().compare(a, b, elements, 0, result);
+        return result;
+    }
+
+    private static TensorComparison compare(float[] a, float[] b, Tolerance tolerance) {
+        return compare(DType.F32, floats(a), DType.F32, floats(b), a.length, tolerance);
+    }
+
+    @Test
+    void oneFlippedBitIsFoundInEveryTypeAndPlace() {
+        Cases.forAll(200, random -> {
+            DType[] types = {
+                DType.F64,
+                DType.F32,
+                DType.F16,
+                DType.BF16,
+                DType.F8_E4M3FN,
+                DType.F8_E5M2,
+                DType.F8_E8M0FNU,
+                DType.I64,
+                DType.U64,
+                DType.I32,
+                DType.U32,
+                DType.I16,
+                DType.U8,
+                DType.I8,
+                DType.F4_E2M1FN_X2,
+                DType.C64,
+                DType.C32,
+                DType.C128,
+                DType.F8_E4M3FNUZ,
+                DType.F8_E5M2FNUZ
+            };
+            DType dtype = types[random.nextInt(types.length)];
+            int elements = 1 + random.nextInt(3000);
+            byte[] left = new byte[elements * dtype.byteSize()];
+            random.nextBytes(left);
+            byte[] right = left.clone();
+            int flipped = random.nextInt(right.length);
+            right[flipped] ^= (byte) (1 << random.nextInt(8));
+            TensorComparison result =
+                    compare(dtype, ByteBuffer.wrap(left), dtype, ByteBuffer.wrap(right), elements, Tolerance.EXACT);
+            assertThat(result.differing()).as("%s byte %s", dtype, flipped).isEqualTo(1);
+            assertThat(result.beyond()).isEqualTo(1);
+            int perElement = ElementCount.of(dtype);
+            assertThat(result.worst()).hasSize(1);
+            assertThat(result.worst().get(0).index() / perElement).isEqualTo(flipped / dtype.byteSize());
+        });
+    }
+
+    /** Values in one element, written down apart from the code under test. */
+    private static final class ElementCount {
+        static int of(DType dtype) {
+            return dtype.kind() == DType.Kind.COMPLEX || dtype == DType.F4_E2M1FN_X2 ? 2 : 1;
+        }
+    }
+
+    @Test
+    void theFiguresOfASmallExampleAreRight() {
+        TensorComparison result = compare(new float[] {1, 2, 3, 4}, new float[] {1, 2.5f, 3, 3}, Tolerance.EXACT);
+        assertThat(result.differing()).isEqualTo(2);
+        assertThat(result.maxAbs()).isEqualTo(1);
+        assertThat(result.maxRel()).isEqualTo(0.25);
+        assertThat(result.rms()).isEqualTo(Math.sqrt(1.25 / 4));
+        assertThat(result.cosine())
+                .isEqualTo((1 + 5 + 9 + 12) / Math.sqrt(30) / Math.sqrt(1 + 6.25 + 9 + 9), within(1e-15));
+        assertThat(result.worst()).containsExactly(new WorstElement(3, 4, 3, 1), new WorstElement(1, 2, 2.5, 0.5));
+        assertThat(result.maxUlp()).isEqualTo(1 << 22);
+    }
+
+    @Test
+    void neighboursAreOneUnitApartAlsoAcrossZero() {
+        float tiny = Float.MIN_VALUE;
+        TensorComparison result =
+                compare(new float[] {1, tiny, 0}, new float[] {Math.nextUp(1f), -tiny, -0f}, Tolerance.EXACT);
+        assertThat(result.differing()).isEqualTo(3);
+        assertThat(result.ulpHistogram()).startsWith(1, 1, 1, 0);
+        assertThat(result.maxUlp()).isEqualTo(2);
+    }
+
+    @Test
+    void nansAndInfinitiesOnOneSideAreCountedApart() {
+        float inf = Float.POSITIVE_INFINITY;
+        TensorComparison result = compare(
+                new float[] {Float.NaN, 1, inf, inf, Float.NaN, 5},
+                new float[] {1, Float.NaN, -inf, inf, Float.NaN, 5},
+                new Tolerance(1, 1, 1000));
+        assertThat(result.nanMismatches()).isEqualTo(2);
+        assertThat(result.infinityMismatches()).isEqualTo(1);
+        assertThat(result.differing()).isEqualTo(3);
+        assertThat(result.beyond()).isEqualTo(3);
+        assertThat(result.maxAbs()).isZero();
+        assertThat(result.cosine()).isEqualTo(1);
+        assertThat(result.worst()).extracting(WorstElement::index).containsExactly(0L, 1L, 2L);
+    }
+
+    @Test
+    void tolerancesAllowWhatTheySayAndNoMore() {
+        float[] left = {100, 0.001f, 1};
+        float[] right = {100.5f, 0.002f, Math.nextUp(1f)};
+        assertThat(compare(left, right, new Tolerance(0.006, 0, 0)).beyond()).isEqualTo(1);
+        assertThat(compare(left, right, new Tolerance(0.004, 0, 0)).beyond()).isEqualTo(2);
+        assertThat(compare(left, right, new Tolerance(0, 0.01, 0)).beyond()).isEqualTo(1);
+        assertThat(compare(left, right, new Tolerance(0, 0, 1)).beyond()).isEqualTo(2);
+        assertThat(compare(left, right, new Tolerance(0, 0, 1)).differing()).isEqualTo(3);
+    }
+
+    @Test
+    void aSignOfZeroIsADifferenceOnlyWithoutTolerance() {
+        assertThat(compare(new float[] {0}, new float[] {-0f}, Tolerance.EXACT).beyond())
+                .isEqualTo(1);
+        assertThat(compare(new float[] {0}, new float[] {-0f}, new Tolerance(0, 1e-30, 0))
+                        .beyond())
+                .isZero();
+    }
+
+    @Test
+    void valuesAreComparedExactlyAcrossTypes() {
+        TensorComparison same = compare(
+                DType.BF16, shorts(0x3f80, 0x8000, 0x7fc1), DType.F32, floats(1, 0, Float.NaN), 3, Tolerance.EXACT);
+        assertThat(same.differing()).isZero();
+        TensorComparison rounded =
+                compare(DType.BF16, shorts(0x3f80, 0x3f81), DType.F32, floats(1.001f, 1.0078125f), 2, Tolerance.EXACT);
+        assertThat(rounded.differing()).isEqualTo(1);
+        assertThat(rounded.maxUlp())
+                .as("equal after rounding to the coarser type")
+                .isZero();
+        TensorComparison halves =
+                compare(DType.F16, shorts(0x3c00), DType.F32, floats(1.0005f), 1, new Tolerance(0, 0, 1));
+        assertThat(halves.maxUlp()).isEqualTo(1);
+        assertThat(halves.beyond()).isZero();
+    }
+
+    @Test
+    void sixtyFourBitIntegersAreComparedExactly() {
+        ByteBuffer left = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, (1L << 53) + 1);
+        ByteBuffer right = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putDouble(0, 0x1p53);
+        assertThat(compare(DType.I64, left, DType.F64, right, 1, Tolerance.EXACT)
+                        .differing())
+                .isEqualTo(1);
+        left.putLong(0, 1L << 53);
+        assertThat(compare(DType.I64, left, DType.F64, right, 1, Tolerance.EXACT)
+                        .differing())
+                .isZero();
+    }
+
+    @Test
+    void blocksMergedInOrderGiveTheResultOfTheWhole() {
+        Cases.forAll(50, random -> {
+            int count = 5000;
+            float[] left = new float[count];
+            float[] right = new float[count];
+            for (int i = 0; i < count; i++) {
+                left[i] = (float) random.nextGaussian();
+                right[i] = random.nextInt(3) == 0 ? left[i] : (float) (left[i] + random.nextGaussian() * 1e-3);
+            }
+            TensorComparison whole = compare(left, right, new Tolerance(1e-4, 0, 0));
+            TensorComparison merged = new TensorComparison();
+            int cut = 1024 * (1 + random.nextInt(3));
+            BlockComparer comparer = BlockComparer.of(DType.F32, DType.F32, new Tolerance(1e-4, 0, 0))
+                    .orElseThrow();
+            TensorComparison first = new TensorComparison();
+            comparer.compare(floats(left), floats(right), cut, 0, first);
+            TensorComparison second = new TensorComparison();
+            comparer.compare(
+                    floats(left).position(cut * 4).slice(),
+                    floats(right).position(cut * 4).slice(),
+                    count - cut,
+                    cut,
+                    second);
+            merged.merge(first);
+            merged.merge(second);
+            assertThat(merged.worst()).isEqualTo(whole.worst());
+            assertThat(merged.differing()).isEqualTo(whole.differing());
+            assertThat(merged.beyond()).isEqualTo(whole.beyond());
+            assertThat(merged.ulpHistogram()).isEqualTo(whole.ulpHistogram());
+            assertThat(merged.maxRel()).isEqualTo(whole.maxRel());
+            assertThat(merged.rms()).isEqualTo(whole.rms(), within(1e-12));
+            assertThat(merged.cosine()).isEqualTo(whole.cosine(), within(1e-12));
+        });
+    }
+
+    @Test
+    void theFastPathAgreesWithTheCarefulOne() {
+        Cases.forAll(30, random -> {
+            int count = 700;
+            float[] left = new float[count];
+            float[] right = new float[count];
+            for (int i = 0; i < count; i++) {
+                left[i] = (float) random.nextGaussian();
+                right[i] = random.nextInt(3) == 0 ? left[i] : (float) (left[i] + random.nextGaussian() * 1e-3);
+            }
+            TensorComparison fast = compare(left, right, new Tolerance(1e-4, 1e-5, 3));
+            float[] withNan = java.util.Arrays.copyOf(left, count + 1);
+            withNan[count] = Float.NaN;
+            float[] alsoNan = java.util.Arrays.copyOf(right, count + 1);
+            alsoNan[count] = Float.NaN;
+            TensorComparison careful = compare(withNan, alsoNan, new Tolerance(1e-4, 1e-5, 3));
+            assertThat(careful.differing()).isEqualTo(fast.differing());
+            assertThat(careful.beyond()).isEqualTo(fast.beyond());
+            assertThat(careful.worst()).isEqualTo(fast.worst());
+            assertThat(careful.maxRel()).isEqualTo(fast.maxRel());
+            assertThat(careful.maxUlp()).isEqualTo(fast.maxUlp());
+            assertThat(careful.ulpHistogram()).isEqualTo(fast.ulpHistogram());
+        });
+    }
+
+    @Test
+    void rawBitsAreNotComparedByValue() {
+        assertThat(BlockComparer.of(DType.BITS8, DType.BITS8, Tolerance.EXACT)).isEmpty();
+        assertThat(BlockComparer.of(DType.C64, DType.F32, Tolerance.EXACT)).isEmpty();
+    }
+}

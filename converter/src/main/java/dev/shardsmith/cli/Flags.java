@@ -1,0 +1,85 @@
+package dev.shardsmith.cli;
+
+import java.util.List;
+import org.apache.commons.cli.Option;
+import org.apache.commons.cli.Options;
+
+/** Short ways to define options; a value's name tells help and shell completion what to expect. */
+final class Flags {
+    /** Options of every command. */
+    static final List<Option> GLOBAL = List.of(
+            Option.builder("h").longOpt("help").desc("explain a command").get(),
+            flag("version", "print the version"),
+            Option.builder("q")
+                    .longOpt("quiet")
+                    .desc("print no progress and no warnings")
+                    .get(),
+            flag("debug", "print stack traces"),
+            flag("no-color", "print without colours; so does the environment variable NO_COLOR"),
+            value("progress", "auto|plain|none", "how to show progress: auto redraws a line on a terminal"));
+
+    private Flags() {}
+
+    /** An option without a value. */
+    static Option flag(String name, String description) {
+        return Option.builder().longOpt(name).desc(description).get();
+    }
+
+    /** An option with one value; choices are written {@code a|b|c}, files {@code FILE}. */
+    static Option value(String name, String argument, String description) {
+        return Option.builder()
+                .longOpt(name)
+                .hasArg()
+                .argName(argument)
+                .desc(description)
+                .get();
+    }
+
+    /** An option whose value may be left out. */
+    static Option optional(String name, String argument, String description) {
+        return Option.builder()
+                .longOpt(name)
+                .numberOfArgs(1)
+                .optionalArg(true)
+                .argName(argument)
+                .desc(description)
+                .get();
+    }
+
+    /** The option {@code -o FILE}. */
+    static Option output(String argument, String description) {
+        return Option.builder("o")
+                .longOpt("output")
+                .hasArg()
+                .argName(argument)
+                .desc(description)
+                .get();
+    }
+
+    /** The option {@code --json}. */
+    static Option json() {
+        return flag("json", "print one JSON document instead of text");
+    }
+
+    /** The option {@code --html FILE}. */
+    static Option html() {
+        return value("html", "FILE", "also write a report that a browser shows");
+    }
+
+    /** The option {@code --layout NAME}. */
+    static Option layout() {
+        return value(
+                "layout",
+                "megatron|torch_dist|mamba_ssm|huggingface|safetensors|pt",
+                "take the checkpoint for this layout instead of looking at its content");
+    }
+
+    /** Options in this order. */
+    static Options of(Option... options) {
+        Options all = new Options();
+        for (Option option : options) {
+            all.addOption(option);
+        }
+        return all;
+    }
+}

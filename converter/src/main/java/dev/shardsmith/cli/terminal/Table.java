@@ -1,0 +1,112 @@
+package dev.shardsmith.cli.terminal;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** A table of text that fits the terminal: columns as wide as their cells, the widest ones shortened when it must be. */
+public final class Table {
+    private static final String GAP = "  ";
+    private static final int LEAST_WIDTH = 8;
+
+    /** How a column's cells stand. */
+    public enum Align {
+        LEFT,
+        RIGHT
+    }
+
+    private record Column(String title, Align align) {}
+
+    private final List<Column> columns = new ArrayList<>();
+    private final List<List<String>> rows = new ArrayList<>();
+
+    /** Adds a column with its title. */
+    public Table column(String title, Align align) {
+        columns.add(new Column(title, align));
+        return this;
+    }
+
+    /** Adds a row with one cell per column. */
+    public Table row(String... cells) {
+        if (cells.length != columns.size()) {
+            throw new IllegalArgumentException(cells.length + " cells for " + columns.size() + " columns");
+        }
+        rows.add(List.of(cells));
+        return this;
+    }
+
+    /** Number of rows. */
+    public int size() {
+        return rows.size();
+    }
+
+    /** The lines of the table, the title first, none wider than the terminal where eight characters a column allow it. */
+    public List<String> lines(Terminal terminal) {
+        int[] widths = widths(terminal.columns());
+        List<String> lines = new ArrayList<>(rows.size() + 1);
+        List<String> titles = columns.stream().map(Column::title).toList();
+        lines.add(Ink.BOLD.on(terminal, line(titles, widths)));
+        for (List<String> row : rows) {
+            lines.add(line(row, widths));
+        }
+        return lines;
+    }
+
+    private int[] widths(int limit) {
+        int[] widths = new int[columns.size()];
+        for (int i = 0; i < widths.length; i++) {
+            widths[i] = width(columns.get(i).title());
+            for (List<String> row : rows) {
+                widths[i] = Math.max(widths[i], width(row.get(i)));
+            }
+        }
+        int total = GAP.length() * (widths.length - 1);
+        for (int width : widths) {
+            total += width;
+        }
+        while (total > limit) {
+            int widest = 0;
+            for (int i = 1; i < widths.length; i++) {
+                if (widths[i] > widths[widest]) {
+                    widest = i;
+                }
+            }
+            if (widths[widest] <= LEAST_WIDTH) {
+                break;
+            }
+            widths[widest]--;
+            total--;
+        }
+        return widths;
+    }
+
+    private String line(List<String> cells, int[] widths) {
+        StringBuilder line = new StringBuilder();
+        for (int i = 0; i < widths.length; i++) {
+            String cell = shorten(cells.get(i), widths[i]);
+            String padding = " ".repeat(widths[i] - width(cell));
+            line.append(i == 0 ? "" : GAP);
+            switch (columns.get(i).align()) {
+                case LEFT -> line.append(cell).append(padding);
+                case RIGHT -> line.append(padding).append(cell);
+            }
+        }
+        return line.toString().stripTrailing();
+    }
+
+    /** Keeps both ends: the layer number stands in front of a tensor's name and the parameter at its end. */
+    private static String shorten(String cell, int width) {
+        int length = width(cell);
+        if (length <= width) {
+            return cell;
+        }
+        int head = (width - 1) / 2;
+        int tail = width - 1 - head;
+        return cell.substring(0, cell.offsetByCodePoints(0, head))
+                + "…"
+                + cell.substring(cell.offsetByCodePoints(cell.length(), -tail));
+    }
+
+    private static int width(String text) {
+        return text.codePointCount(0, text.length());
+    }
+}

@@ -1,0 +1,48 @@
+package dev.shardsmith.cli.terminal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+
+final class TableTest {
+    @Test
+    void columnsAreAsWideAsTheirCells() {
+        Table table = new Table()
+                .column("name", Table.Align.LEFT)
+                .column("bytes", Table.Align.RIGHT)
+                .row("D", "16")
+                .row("A_log", "123456");
+
+        assertThat(table.lines(Terminal.NONE)).containsExactly("name    bytes", "D          16", "A_log  123456");
+    }
+
+    @Test
+    void theWidestColumnIsShortenedInItsMiddleToFitTheTerminal() {
+        Table table = new Table()
+                .column("name", Table.Align.LEFT)
+                .column("shape", Table.Align.LEFT)
+                .row("decoder.layers.0.self_attention.linear_qkv.layer_norm_weight", "[64]");
+
+        assertThat(table.lines(new Terminal(40, false, false, false)))
+                .containsExactly(
+                        "name                               shape",
+                        "decoder.layers.0…v.layer_norm_weight  [64]"
+                                .replace("decoder.layers.0…v.layer_norm_weight", "decoder.layers.0…ayer_norm_weight"));
+    }
+
+    @Test
+    void charactersOutsideTheBasicPlaneAreNotCutInHalf() {
+        Table table = new Table().column("name", Table.Align.LEFT).row("😀".repeat(60));
+
+        assertThat(table.lines(new Terminal(40, false, false, false)).get(1))
+                .isEqualTo("😀".repeat(19) + "…" + "😀".repeat(20));
+    }
+
+    @Test
+    void aRowNeedsOneCellPerColumn() {
+        Table table = new Table().column("name", Table.Align.LEFT);
+
+        assertThatThrownBy(() -> table.row("a", "b")).isInstanceOf(IllegalArgumentException.class);
+    }
+}

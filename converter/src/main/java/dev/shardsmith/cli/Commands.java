@@ -5,8 +5,8 @@ import java.util.Optional;
 
 /** Every command there is, in the order of the help; a new one is a new class and one line here. */
 final class Commands {
-    private static final List<Command> ALL =
-            List.of(new DoctorCommand(), new HelpCommand(), new CompletionCommand(), new ManCommand());
+    private static final List<Command> ALL = List.of(
+            new PatternCommand(), new DoctorCommand(), new HelpCommand(), new CompletionCommand(), new ManCommand());
 
     private Commands() {}
 

@@ -1,6 +1,10 @@
 package dev.shardsmith.cli;
 
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -8,6 +12,8 @@ import java.util.Map;
 
 /** What one command line printed and how it ended, run inside the test's process. */
 record CommandRun(ExitCode exit, String out, String err) {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
     /** Runs a command line without a terminal. */
     static CommandRun of(String... words) {
         return with(Map.of(), words);
@@ -23,6 +29,19 @@ record CommandRun(ExitCode exit, String out, String err) {
                         environment)
                 .run(words);
         return new CommandRun(exit, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
+    }
+
+    /** The report as the one JSON document that it is. */
+    JsonNode json() {
+        try (JsonParser parser = JSON.createParser(out)) {
+            JsonNode document = JSON.readTree(parser);
+            if (parser.nextToken() != null) {
+                throw new AssertionError("more than one document: " + out);
+            }
+            return document;
+        } catch (IOException unreadable) {
+            throw new AssertionError("no JSON: " + out, unreadable);
+        }
     }
 
     /** The lines of the report. */

@@ -123,7 +123,9 @@ public final class BlockComparer {
     }
 
     private boolean same(double a, double b) {
-        return sameType ? Double.doubleToRawLongBits(a) == Double.doubleToRawLongBits(b) : a == b || (a != a && b != b);
+        return sameType
+                ? Double.doubleToRawLongBits(a) == Double.doubleToRawLongBits(b)
+                : a == b || (Double.isNaN(a) && Double.isNaN(b));
     }
 
     /** The usual case, in one loop over local variables; what is rare leaves the loop's straight path. */

@@ -26,13 +26,13 @@ final class Sums {
             sum0 += values[i] * values[i];
         }
         double sum = (sum0 + sum1) + (sum2 + sum3);
-        return isFinite(sum) ? sum : finiteSquares(values, count);
+        return Double.isFinite(sum) ? sum : finiteSquares(values, count);
     }
 
     private static double finiteSquares(double[] values, int count) {
         double sum = 0;
         for (int i = 0; i < count; i++) {
-            sum += isFinite(values[i]) ? values[i] * values[i] : 0;
+            sum += Double.isFinite(values[i]) ? values[i] * values[i] : 0;
         }
         return sum;
     }
@@ -70,7 +70,7 @@ final class Sums {
             right0 += right[i] * right[i];
             difference0 += (left[i] - right[i]) * (left[i] - right[i]);
         }
-        boolean finite = isFinite(left0 + left1) && isFinite(right0 + right1);
+        boolean finite = Double.isFinite(left0 + left1) && Double.isFinite(right0 + right1);
         if (finite) {
             result.dot += dot0 + dot1;
             result.leftSquares += left0 + left1;
@@ -84,7 +84,7 @@ final class Sums {
 
     private static void addFinite(double[] left, double[] right, int count, TensorComparison result) {
         for (int i = 0; i < count; i++) {
-            if (isFinite(left[i]) && isFinite(right[i])) {
+            if (Double.isFinite(left[i]) && Double.isFinite(right[i])) {
                 double difference = left[i] - right[i];
                 result.dot += left[i] * right[i];
                 result.leftSquares += left[i] * left[i];
@@ -92,9 +92,5 @@ final class Sums {
                 result.squaredDifferences += difference * difference;
             }
         }
-    }
-
-    private static boolean isFinite(double value) {
-        return value - value == 0;
     }
 }

@@ -124,8 +124,8 @@ public final class TensorComparison {
     /** Takes in one pair whose bits or values differ; the sums are made elsewhere. */
     void addDifferent(long index, double left, double right, long steps, Tolerance tolerance) {
         differing++;
-        boolean leftNan = left != left;
-        boolean rightNan = right != right;
+        boolean leftNan = Double.isNaN(left);
+        boolean rightNan = Double.isNaN(right);
         if (leftNan || rightNan) {
             boolean mismatch = leftNan != rightNan;
             nanMismatches += mismatch ? 1 : 0;

@@ -48,9 +48,9 @@ public final class TensorStatistics {
         double sum = 0;
         for (int i = 0; i < count; i++) {
             double value = chunk[i];
-            if (value - value != 0) {
-                nans += value != value ? 1 : 0;
-                infinities += value != value ? 0 : 1;
+            if (!Double.isFinite(value)) {
+                nans += Double.isNaN(value) ? 1 : 0;
+                infinities += Double.isNaN(value) ? 0 : 1;
                 continue;
             }
             // Kept in place for the second pass, which is what makes the variance accurate.

@@ -1,0 +1,160 @@
+package dev.shardsmith.formats.pickle;
+
+import java.math.BigDecimal;
+import java.math.MathContext;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+
+/** What simple Python values say, whichever way the stream spells them. */
+public final class PythonText {
+    private static final int LONGEST = 200;
+
+    private PythonText() {}
+
+    /** The text of a string, or of a byte string of Python 2, which was its usual string. */
+    public static Optional<String> string(PyValue value) {
+        if (value instanceof PyStr text) {
+            return Optional.of(text.value());
+        }
+        return value instanceof PyBytes bytes && bytes.kind() == PyBytes.Kind.PYTHON2_STR
+                ? Optional.of(new String(bytes.bytes(), StandardCharsets.UTF_8))
+                : Optional.empty();
+    }
+
+    /**
+     * The bytes of a {@code bytes} or {@code bytearray}; protocols up to 2 spell these as calls of {@code _codecs.encode},
+     * {@code bytes} and {@code bytearray}.
+     */
+    public static Optional<byte[]> bytes(PyValue value) {
+        if (value instanceof PyBytes bytes) {
+            return Optional.of(bytes.bytes());
+        }
+        if (!(value instanceof PyObject object) || !(object.callable() instanceof PyGlobal named)) {
+            return Optional.empty();
+        }
+        PyGlobal callable = Python2Names.toPython3(named);
+        PyTuple args = object.args() instanceof PyTuple tuple ? tuple : PyTuple.EMPTY;
+        boolean encode = callable.is("_codecs", "encode");
+        boolean constructor = callable.is("builtins", "bytes") || callable.is("builtins", "bytearray");
+        if (constructor && args.items().isEmpty()) {
+            return Optional.of(new byte[0]);
+        }
+        if (constructor
+                && args.items().size() == 1
+                && !(args.items().get(0) instanceof PyObject inner && isConstructor(inner))) {
+            return bytes(args.items().get(0));
+        }
+        if ((encode || constructor)
+                && args.items().size() == 2
+                && args.items().get(0) instanceof PyStr text
+                && args.items().get(1) instanceof PyStr encoding
+                && (encoding.value().equals("latin1") || encoding.value().equals("latin-1"))
+                && text.value().chars().allMatch(c -> c < 0x100)) {
+            return Optional.of(text.value().getBytes(StandardCharsets.ISO_8859_1));
+        }
+        return Optional.empty();
+    }
+
+    private static boolean isConstructor(PyObject object) {
+        return object.callable() instanceof PyGlobal named
+                && Python2Names.toPython3(named).module().equals("builtins");
+    }
+
+    /** The name of a class or function as Python 3 has it. */
+    public static PyGlobal modern(PyGlobal global) {
+        return Python2Names.toPython3(global);
+    }
+
+    /** Python's {@code str()} of a simple value; of others the class in angle brackets. */
+    public static String str(PyValue value) {
+        return string(value).orElseGet(() -> repr(value));
+    }
+
+    /** Python's {@code repr()} of a simple value or a short tuple of such; of others the class in angle brackets. */
+    public static String repr(PyValue value) {
+        if (value instanceof PyInt) {
+            return value.toString();
+        }
+        if (value instanceof PyBool bool) {
+            return bool.value() ? "True" : "False";
+        }
+        if (value instanceof PyNone) {
+            return "None";
+        }
+        if (value instanceof PyFloat real) {
+            return real(real.value());
+        }
+        if (value instanceof PyStr text) {
+            return quote(text.value());
+        }
+        if (value instanceof PyTuple tuple && tuple.items().stream().noneMatch(PyTuple.class::isInstance)) {
+            StringBuilder out = new StringBuilder("(");
+            for (PyValue item : tuple.items()) {
+                out.append(out.length() > 1 ? ", " : "").append(repr(item));
+                if (out.length() > LONGEST) {
+                    return out.append(", …)").toString();
+                }
+            }
+            return out.append(tuple.items().size() == 1 ? ",)" : ")").toString();
+        }
+        return "<" + value.describe() + ">";
+    }
+
+    /** Python's shortest text that gives the same float again. */
+    public static String real(double value) {
+        if (Double.isNaN(value)) {
+            return "nan";
+        }
+        if (Double.isInfinite(value)) {
+            return value > 0 ? "inf" : "-inf";
+        }
+        if (value == 0) {
+            return 1 / value < 0 ? "-0.0" : "0.0";
+        }
+        BigDecimal exact = new BigDecimal(value);
+        BigDecimal shortest = exact;
+        for (int digits = 1; digits <= 17; digits++) {
+            shortest = exact.round(new MathContext(digits));
+            if (shortest.doubleValue() == value) {
+                break;
+            }
+        }
+        shortest = shortest.stripTrailingZeros();
+        int exponent = shortest.precision() - shortest.scale() - 1;
+        if (exponent >= -4 && exponent < 16) {
+            String plain = shortest.toPlainString();
+            return plain.indexOf('.') < 0 ? plain + ".0" : plain;
+        }
+        String digits = shortest.unscaledValue().abs().toString();
+        return (value < 0 ? "-" : "")
+                + digits.charAt(0)
+                + (digits.length() > 1 ? "." + digits.substring(1) : "")
+                + "e"
+                + (exponent < 0 ? "-" : "+")
+                + (Math.abs(exponent) < 10 ? "0" : "")
+                + Math.abs(exponent);
+    }
+
+    private static String quote(String text) {
+        char quote = text.indexOf('\'') >= 0 && text.indexOf('"') < 0 ? '"' : '\'';
+        StringBuilder out = new StringBuilder().append(quote);
+        text.codePoints().limit(LONGEST).forEach(code -> {
+            switch (code) {
+                case '\n' -> out.append("\\n");
+                case '\r' -> out.append("\\r");
+                case '\t' -> out.append("\\t");
+                case '\\' -> out.append("\\\\");
+                default -> {
+                    if (code == quote) {
+                        out.append('\\').append(quote);
+                    } else if (code < ' ' || code == 0x7f) {
+                        out.append("\\x%02x".formatted(code));
+                    } else {
+                        out.appendCodePoint(code);
+                    }
+                }
+            }
+        });
+        return out.append(quote).toString();
+    }
+}

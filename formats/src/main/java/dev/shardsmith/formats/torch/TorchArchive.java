@@ -1,0 +1,246 @@
+package dev.shardsmith.formats.torch;
+
+import dev.shardsmith.formats.ByteSource;
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.pickle.PickleReader;
+import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.formats.pickle.Unpickled;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.zip.CRC32;
+import java.util.zip.DataFormatException;
+import java.util.zip.Inflater;
+
+/** The zip archive of {@code torch.save}: a pickle, a record for each storage, and some small ones. */
+final class TorchArchive {
+    private static final int BLOCK = 1 << 20;
+    private static final long LONGEST_SMALL_RECORD = 1024;
+
+    /** More than deflate can reach with anything but zeros. */
+    private static final long MOST_INFLATION = 1000;
+
+    private static final int OLDEST_VERSION = 1;
+    private static final int NEWEST_VERSION = 10;
+
+    private final ByteSource source;
+    private final ZipArchive zip;
+    private final TorchLimits limits;
+    private final ByteOrder order;
+    private final List<String> warnings = new ArrayList<>();
+
+    private TorchArchive(ByteSource source, ZipArchive zip, TorchLimits limits) throws IOException {
+        this.source = source;
+        this.zip = zip;
+        this.limits = limits;
+        this.order = byteOrder();
+    }
+
+    static boolean isArchive(ByteSource source) throws IOException {
+        return source.size() >= 4 && source.readBuffer(0, 4).getInt(0) == 0x04034b50;
+    }
+
+    static TorchArchive open(ByteSource source, TorchLimits limits) throws IOException {
+        ZipArchive zip = ZipArchive.open(source, limits);
+        FileKind kind = FileKind.ofArchive(zip);
+        if (kind != FileKind.TORCH_ZIP) {
+            throw kind.refusal(source);
+        }
+        TorchArchive archive = new TorchArchive(source, zip, limits);
+        archive.checkVersion();
+        for (ZipProblem problem : zip.problems()) {
+            archive.warnings.add(problem.text());
+        }
+        return archive;
+    }
+
+    String folder() {
+        return zip.folder();
+    }
+
+    List<String> warnings() {
+        return warnings;
+    }
+
+    Unpickled readPickle() throws IOException {
+        ZipRecord record = zip.find(folder() + "/data.pkl").orElseThrow();
+        if (record.size() > limits.pickle().pickleBytes()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.LIMIT,
+                    source.name() + "!" + record.name(),
+                    "the pickle has " + record.size() + " bytes; the limit is "
+                            + limits.pickle().pickleBytes());
+        }
+        ByteSource content = record.stored() ? zip.data(record) : inflated(record);
+        checkCrc(record, content);
+        return PickleReader.read(content, 0, limits.pickle());
+    }
+
+    /** The record of a storage. */
+    TorchStorage storage(StorageResolver.StorageId id, PyValue view) throws IOException {
+        String name = folder() + "/data/" + id.key();
+        ZipRecord record = zip.find(name).orElse(null);
+        if (record == null) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.INCOMPLETE,
+                    source.name(),
+                    "the archive has no record " + name + ", which a tensor refers to");
+        }
+        if (!record.stored()) {
+            throw CheckpointException.of(
+                            CheckpointException.Kind.UNSUPPORTED,
+                            source.name() + "!" + name,
+                            "the record is compressed, which torch.save never does")
+                    .withHint("unpack the archive and pack it again without compression (zip -0)");
+        }
+        if (record.size() != id.bytes()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.MALFORMED,
+                    source.name() + "!" + name,
+                    "the pickle expects " + id.bytes() + " bytes, but the record has " + record.size());
+        }
+        return new TorchStorage(id.key(), id.elementType(), id.elements(), id.location(), zip.data(record), order);
+    }
+
+    List<String> verifyCrc() throws IOException {
+        List<String> unrecorded = new ArrayList<>();
+        for (ZipRecord record : zip.records()) {
+            ByteSource content = record.stored() ? zip.data(record) : inflated(record);
+            if (!checkCrc(record, content)) {
+                unrecorded.add(record.name());
+            }
+        }
+        return unrecorded;
+    }
+
+    /** False if the archive does not record the CRC: PyTorch writes 0 when told to leave it out. */
+    private boolean checkCrc(ZipRecord record, ByteSource content) throws IOException {
+        if (record.crc() == 0) {
+            return record.size() == 0 || crc(content) == 0;
+        }
+        long found = crc(content);
+        if (found != record.crc()) {
+            throw CheckpointException.of(
+                            CheckpointException.Kind.MALFORMED,
+                            content.name(),
+                            "the record is damaged: its CRC-32 is %08x, but should be %08x"
+                                    .formatted(found, record.crc()))
+                    .withHint("copy or download the file again; PyTorch would load the damaged values without a word");
+        }
+        return true;
+    }
+
+    static long crc(ByteSource content) throws IOException {
+        CRC32 crc = new CRC32();
+        ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, content.size()));
+        for (long at = 0; at < content.size(); at += block.limit()) {
+            block.clear().limit((int) Math.min(block.capacity(), content.size() - at));
+            content.read(at, block);
+            crc.update(block.flip());
+        }
+        return crc.getValue();
+    }
+
+    private ByteOrder byteOrder() throws IOException {
+        Optional<String> text = smallRecord("byteorder");
+        if (text.isEmpty()) {
+            return ByteOrder.LITTLE_ENDIAN;
+        }
+        return switch (text.get()) {
+            case "little" -> ByteOrder.LITTLE_ENDIAN;
+            case "big" -> ByteOrder.BIG_ENDIAN;
+            default ->
+                throw CheckpointException.of(
+                        CheckpointException.Kind.MALFORMED,
+                        source.name() + "!" + folder() + "/byteorder",
+                        "the byte order should be little or big, but is something else");
+        };
+    }
+
+    private void checkVersion() throws IOException {
+        Optional<String> text = smallRecord(".data/version");
+        if (text.isEmpty()) {
+            text = smallRecord("version");
+        }
+        if (text.isEmpty()) {
+            warnings.add("the archive has no record " + folder() + "/version, without which PyTorch does not load it");
+            return;
+        }
+        String digits = text.get().strip();
+        boolean number =
+                !digits.isEmpty() && digits.length() < 10 && digits.chars().allMatch(c -> c >= '0' && c <= '9');
+        if (!number || Integer.parseInt(digits) < OLDEST_VERSION) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.MALFORMED,
+                    source.name() + "!" + folder() + "/version",
+                    "the version of the archive is no number from 1 on");
+        }
+        if (Integer.parseInt(digits) > NEWEST_VERSION) {
+            warnings.add("the archive has version " + digits + "; the newest known is " + NEWEST_VERSION);
+        }
+    }
+
+    private Optional<String> smallRecord(String name) throws IOException {
+        Optional<ZipRecord> record = zip.find(folder() + "/" + name);
+        if (record.isEmpty()) {
+            return Optional.empty();
+        }
+        if (record.get().size() > LONGEST_SMALL_RECORD) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.MALFORMED,
+                    source.name() + "!" + record.get().name(),
+                    "the record should be a few bytes long, but has "
+                            + record.get().size());
+        }
+        ByteSource content = record.get().stored() ? zip.data(record.get()) : inflated(record.get());
+        return Optional.of(new String(content.readBytes(0, (int) content.size()), StandardCharsets.ISO_8859_1));
+    }
+
+    /** A compressed record's content; storages are never read this way. */
+    private ByteSource inflated(ZipRecord record) throws IOException {
+        ByteSource packed = zip.data(record);
+        if (record.size() > limits.pickle().pickleBytes()
+                || record.size() > Integer.MAX_VALUE - 8
+                || record.size() / MOST_INFLATION > record.compressedSize()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.LIMIT,
+                    packed.name(),
+                    "the record would grow from " + record.compressedSize() + " to " + record.size() + " bytes");
+        }
+        byte[] content = new byte[(int) record.size()];
+        Inflater inflater = new Inflater(true);
+        try {
+            int size = 0;
+            long at = 0;
+            while (!inflater.finished() && size < content.length) {
+                if (inflater.needsInput()) {
+                    int more = (int) Math.min(BLOCK, packed.size() - at);
+                    if (more == 0) {
+                        break;
+                    }
+                    inflater.setInput(packed.readBytes(at, more));
+                    at += more;
+                }
+                int got = inflater.inflate(content, size, content.length - size);
+                if (got == 0 && !inflater.needsInput()) {
+                    break;
+                }
+                size += got;
+            }
+            if (size < content.length) {
+                throw CheckpointException.truncated(
+                        packed.name(), packed.size(), "the compressed record ends too early");
+            }
+        } catch (DataFormatException e) {
+            throw CheckpointException.malformed(packed.name(), 0, "the compressed record is damaged")
+                    .causedBy(e);
+        } finally {
+            inflater.end();
+        }
+        return ByteSource.of(packed.name(), content);
+    }
+}

@@ -1,0 +1,51 @@
+package dev.shardsmith.formats.torch;
+
+import dev.shardsmith.formats.pickle.PickleLimits;
+
+/**
+ * How much a file of PyTorch may ask for before it is refused.
+ *
+ * @param records most entries of a zip archive, and most storages of a stream
+ * @param directoryBytes longest central directory
+ * @param nestedStreams how deep streams may lie inside pickles inside streams
+ * @param pickle limits of each pickle
+ */
+public record TorchLimits(long records, long directoryBytes, int nestedStreams, PickleLimits pickle) {
+    /** Bytes read at a time while looking at local headers, so that small records cost no read each. */
+    private static final int HEADER_WINDOW = 4096;
+
+    private static final int MAX_DIMENSIONS = 64;
+
+    /** The limits that hold unless others are given. */
+    public static TorchLimits defaults() {
+        return new TorchLimits(1_000_000, 1 << 28, 4, PickleLimits.defaults());
+    }
+
+    /** These limits with another number of entries. */
+    public TorchLimits withRecords(long count) {
+        return new TorchLimits(count, directoryBytes, nestedStreams, pickle);
+    }
+
+    /** These limits with another longest central directory. */
+    public TorchLimits withDirectoryBytes(long bytes) {
+        return new TorchLimits(records, bytes, nestedStreams, pickle);
+    }
+
+    /** These limits with another depth of streams inside streams. */
+    public TorchLimits withNestedStreams(int depth) {
+        return new TorchLimits(records, directoryBytes, depth, pickle);
+    }
+
+    /** These limits with others for each pickle. */
+    public TorchLimits withPickle(PickleLimits limits) {
+        return new TorchLimits(records, directoryBytes, nestedStreams, limits);
+    }
+
+    int headerWindow() {
+        return HEADER_WINDOW;
+    }
+
+    int dimensions() {
+        return MAX_DIMENSIONS;
+    }
+}

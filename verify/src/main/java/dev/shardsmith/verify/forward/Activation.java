@@ -26,4 +26,14 @@ public enum Activation {
             case GELU_TANH -> 0.5 * x * (1 + Math.tanh(TANH_SCALE * (x + 0.044715 * x * x * x)));
         };
     }
+
+    /** An upper limit of the size of the derivative for arguments of at most the given size. */
+    double slope(double size) {
+        return switch (this) {
+            case IDENTITY -> 1;
+            case SILU -> 1.1;
+            case SQUARED_RELU -> 2 * size;
+            case GELU, GELU_TANH -> 1.13;
+        };
+    }
 }

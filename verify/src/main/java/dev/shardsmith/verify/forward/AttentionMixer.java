@@ -1,0 +1,155 @@
+package dev.shardsmith.verify.forward;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Self-attention, rank by rank.
+ *
+ * <p>Rows of the input projection of each rank: [q heads, k heads, v heads, up, gate]; the last two only where an MLP is
+ * built in. Layouts that interleave q, k and v are brought into this order by a view of their rows.
+ *
+ * @param width channels of the residual stream
+ * @param options what is the same on every rank
+ * @param shards one per rank; ranks without heads are left out
+ * @param outBias added once, after the sum over ranks
+ */
+public record AttentionMixer(int width, Options options, List<Shard> shards, Optional<WeightSource> outBias)
+        implements Mixer {
+
+    /**
+     * What the tensors do not say.
+     *
+     * @param headDim channels of a head
+     * @param scale factor of the scores
+     * @param causal whether a token sees only itself and those before it
+     * @param rotary position embedding, if there is one
+     * @param headNorm norm of each query and key head, if there is one
+     */
+    public record Options(
+            int headDim, float scale, boolean causal, Optional<Rotary> rotary, Optional<Norm> headNorm) {}
+
+    /**
+     * The weights of one rank.
+     *
+     * @param heads query heads of this rank
+     * @param keyHeads key and value heads of this rank
+     * @param mlp channels of the built-in MLP
+     * @param inProj [(heads + 2·keyHeads)·headDim + 2·mlp, width]
+     * @param inBias one per row of {@code inProj}
+     * @param conv [(heads + 2·keyHeads)·headDim, kernel], without activation
+     * @param convBias one per channel of the convolution
+     * @param queryNorm [headDim]
+     * @param keyNorm [headDim]
+     * @param outProj [width, heads·headDim + mlp]
+     */
+    public record Shard(
+            int heads,
+            int keyHeads,
+            int mlp,
+            WeightSource inProj,
+            Optional<WeightSource> inBias,
+            Optional<WeightSource> conv,
+            Optional<WeightSource> convBias,
+            Optional<WeightSource> queryNorm,
+            Optional<WeightSource> keyNorm,
+            WeightSource outProj) {}
+
+    @Override
+    public Signal forward(Pass pass, Signal input) throws IOException {
+        List<Signal> parts = new ArrayList<>();
+        for (Shard shard : shards) {
+            parts.add(rank(pass, input, shard));
+        }
+        return pass.sum(parts, outBias);
+    }
+
+    private Signal rank(Pass pass, Signal input, Shard shard) throws IOException {
+        int queries = shard.heads() * options.headDim();
+        int keys = shard.keyHeads() * options.headDim();
+        Signal projected = pass.linear(input, shard.inProj(), shard.inBias());
+        if (projected.width() != queries + 2 * keys + 2 * shard.mlp()) {
+            throw new IllegalArgumentException("the input projection has " + projected.width() + " rows, not "
+                    + (queries + 2 * keys + 2 * shard.mlp()));
+        }
+        Signal qkv = pass.columns(projected, 0, queries + 2 * keys);
+        if (shard.conv().isPresent()) {
+            qkv = pass.convolve(qkv, shard.conv().get(), shard.convBias(), Activation.IDENTITY);
+        }
+        Signal q = heads(pass, pass.columns(qkv, 0, queries), shard.queryNorm(), shard.heads());
+        Signal k = heads(pass, pass.columns(qkv, queries, keys), shard.keyNorm(), shard.keyHeads());
+        Signal v = pass.columns(qkv, queries + keys, keys);
+        Signal attended = attend(pass, q, k, v, shard);
+        if (shard.mlp() > 0) {
+            Signal up = pass.columns(projected, queries + 2 * keys, shard.mlp());
+            Signal gate = pass.columns(projected, queries + 2 * keys + shard.mlp(), shard.mlp());
+            attended = pass.concat(List.of(attended, pass.gate(gate, up, Activation.SILU)));
+        }
+        return pass.linear(attended, shard.outProj(), Optional.empty());
+    }
+
+    private Signal heads(Pass pass, Signal x, Optional<WeightSource> weight, int heads) throws IOException {
+        Signal result = x;
+        if (options.headNorm().isPresent() && weight.isPresent()) {
+            List<WeightSource> repeated = new ArrayList<>();
+            for (int head = 0; head < heads; head++) {
+                repeated.add(weight.get());
+            }
+            Optional<WeightSource> all = Optional.of(WeightSource.concat(repeated));
+            result = pass.normalize(
+                    result, options.headNorm().get(), all, Optional.empty(), options.headDim());
+        }
+        if (options.rotary().isPresent()) {
+            DeviceArray rotated = pass.own(pass.backend()
+                    .rotate(
+                            result.values(),
+                            options.rotary().get(),
+                            pass.batch(),
+                            pass.length(),
+                            heads,
+                            options.headDim()));
+            float[] sizes = pass.backend().rowMaxima(rotated, pass.tokens(), result.width());
+            double[] error = new double[pass.tokens()];
+            for (int t = 0; t < error.length; t++) {
+                error[t] = Pass.root(1.5 * result.error()[t], 2 * Pass.UNIT * sizes[t]);
+            }
+            result = new Signal(rotated, result.width(), error);
+        }
+        return result;
+    }
+
+    /**
+     * An error δ of a score changes its weight by the factor 1 + δ, and so the result by at most 2·δ·max|v|; a score's own
+     * error is that of q and k times the size of the other.
+     */
+    private Signal attend(Pass pass, Signal q, Signal k, Signal v, Shard shard) {
+        AttentionShape shape = new AttentionShape(
+                pass.batch(), pass.length(), shard.heads(), shard.keyHeads(), options.headDim());
+        DeviceArray y = pass.own(pass.backend()
+                .attend(q.values(), k.values(), v.values(), shape, options.scale(), options.causal()));
+        double queries = headSize(pass, q, shard.heads());
+        double keys = headSize(pass, k, shard.keyHeads());
+        double values = Pass.largest(pass.backend().rowMaxima(v.values(), pass.tokens(), v.width()));
+        double scores = Math.abs(options.scale())
+                * Pass.root(
+                        queries * worst(k),
+                        keys * worst(q),
+                        Pass.UNIT * Math.sqrt(options.headDim()) * queries * keys);
+        double error = Pass.root(
+                worst(v), 2 * scores * values, Pass.UNIT * Math.sqrt(pass.length()) * values);
+        double[] errors = new double[pass.tokens()];
+        Arrays.fill(errors, error);
+        return new Signal(y, q.width(), errors);
+    }
+
+    private double headSize(Pass pass, Signal x, int heads) {
+        return Pass.largest(pass.backend().rowNorms(x.values(), pass.tokens() * heads, options.headDim()));
+    }
+
+    private static double worst(Signal x) {
+        return Arrays.stream(x.error()).max().orElse(0);
+    }
+}

@@ -1,0 +1,140 @@
+package dev.shardsmith.verify.forward;
+
+import java.util.Arrays;
+import java.util.stream.IntStream;
+
+/**
+ * How the experts of a token are chosen.
+ *
+ * @param scores what is made of the router's logits
+ * @param top experts of a token
+ * @param normalized whether the chosen weights are divided by their sum
+ * @param scale factor of the weights
+ * @param groups groups of experts; only the {@code topGroups} groups with the largest sums of their two best scores are
+ *     considered
+ * @param topGroups groups of a token
+ */
+public record ExpertRouting(Scores scores, int top, boolean normalized, float scale, int groups, int topGroups) {
+    private static final double NORMALIZER_FLOOR = 1e-20;
+    /** Standard deviations of a score that could change a choice. */
+    private static final double AMBIGUITY = 32;
+
+    /** What is made of logits. */
+    public enum Scores {
+        /** The logistic function of each. */
+        SIGMOID,
+        /** Softmax over all experts, then the choice. */
+        SOFTMAX_ALL,
+        /** The choice, then softmax over the chosen. */
+        SOFTMAX_CHOSEN
+    }
+
+    /**
+     * What was chosen for each token.
+     *
+     * @param weights [tokens, experts], 0 where not chosen
+     * @param experts number of experts
+     * @param ambiguous tokens for which rounding could have changed the choice
+     * @param weightError estimated error of the weights of each token
+     */
+    record Choice(float[] weights, int experts, boolean[] ambiguous, double[] weightError) {
+
+        float weight(int token, int expert) {
+            return weights[token * experts + expert];
+        }
+
+        int[] tokensOf(int expert) {
+            return IntStream.range(0, weightError.length)
+                    .filter(token -> weight(token, expert) != 0)
+                    .toArray();
+        }
+    }
+
+    Choice choose(float[] logits, float[] choiceBias, int experts, double[] errors) {
+        int tokens = errors.length;
+        float[] weights = new float[logits.length];
+        boolean[] ambiguous = new boolean[tokens];
+        double[] weightError = new double[tokens];
+        for (int t = 0; t < tokens; t++) {
+            float[] row = Arrays.copyOfRange(logits, t * experts, (t + 1) * experts);
+            double[] scored = score(row);
+            double[] choice = new double[experts];
+            for (int e = 0; e < experts; e++) {
+                choice[e] = scored[e] + choiceBias[e];
+            }
+            dropWeakGroups(choice);
+            int[] order = descending(choice);
+            double margin = AMBIGUITY * errors[t];
+            ambiguous[t] = top < experts && choice[order[top - 1]] - choice[order[top]] < margin;
+            weigh(row, scored, order, weights, t * experts);
+            weightError[t] = 2 * scale * errors[t];
+        }
+        return new Choice(weights, experts, ambiguous, weightError);
+    }
+
+
+    private double[] score(float[] logits) {
+        double[] scored = new double[logits.length];
+        double max = Double.NEGATIVE_INFINITY;
+        for (float logit : logits) {
+            max = Math.max(max, logit);
+        }
+        double total = 0;
+        for (int e = 0; e < logits.length; e++) {
+            scored[e] = switch (scores) {
+                case SIGMOID -> 1 / (1 + Math.exp(-logits[e]));
+                case SOFTMAX_ALL -> Math.exp(logits[e] - max);
+                case SOFTMAX_CHOSEN -> logits[e];
+            };
+            total += scored[e];
+        }
+        if (scores == Scores.SOFTMAX_ALL) {
+            for (int e = 0; e < scored.length; e++) {
+                scored[e] /= total;
+            }
+        }
+        return scored;
+    }
+
+    private void dropWeakGroups(double[] choice) {
+        if (topGroups >= groups) {
+            return;
+        }
+        int size = choice.length / groups;
+        double[] sums = new double[groups];
+        for (int g = 0; g < groups; g++) {
+            double[] members = Arrays.copyOfRange(choice, g * size, (g + 1) * size);
+            Arrays.sort(members);
+            sums[g] = members[size - 1] + (size > 1 ? members[size - 2] : 0);
+        }
+        int[] order = descending(sums);
+        for (int rank = topGroups; rank < groups; rank++) {
+            Arrays.fill(choice, order[rank] * size, (order[rank] + 1) * size, Double.NEGATIVE_INFINITY);
+        }
+    }
+
+    private void weigh(float[] logits, double[] scored, int[] order, float[] weights, int base) {
+        double[] chosen = new double[top];
+        double total = 0;
+        for (int i = 0; i < top; i++) {
+            chosen[i] = scores == Scores.SOFTMAX_CHOSEN
+                    ? Math.exp((double) logits[order[i]] - logits[order[0]])
+                    : scored[order[i]];
+            total += chosen[i];
+        }
+        boolean divide = normalized || scores == Scores.SOFTMAX_CHOSEN;
+        for (int i = 0; i < top; i++) {
+            double weight = divide ? chosen[i] / (total + NORMALIZER_FLOOR) : chosen[i];
+            weights[base + order[i]] = (float) (weight * scale);
+        }
+    }
+
+    /** Indices from the largest to the smallest value; equal values keep their order. */
+    private static int[] descending(double[] values) {
+        return IntStream.range(0, values.length)
+                .boxed()
+                .sorted((a, b) -> Double.compare(values[b], values[a]))
+                .mapToInt(Integer::intValue)
+                .toArray();
+    }
+}

@@ -1,0 +1,89 @@
+package dev.shardsmith.verify.forward;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A mixture of experts.
+ *
+ * @param width channels of the residual stream
+ * @param routing how experts are chosen and weighted
+ * @param router [experts, width]
+ * @param routerBias [experts], part of the scores
+ * @param choiceBias [experts], added to the scores for the choice only
+ * @param experts the experts, of the residual stream's width or of the latent width
+ * @param shared an expert that every token uses, always of the residual stream's width
+ * @param toLatent [latent, width], before the routed experts
+ * @param fromLatent [width, latent], after them
+ */
+public record ExpertsMixer(
+        int width,
+        ExpertRouting routing,
+        WeightSource router,
+        Optional<WeightSource> routerBias,
+        Optional<WeightSource> choiceBias,
+        List<MlpMixer> experts,
+        Optional<MlpMixer> shared,
+        Optional<WeightSource> toLatent,
+        Optional<WeightSource> fromLatent)
+        implements Mixer {
+
+    @Override
+    public Signal forward(Pass pass, Signal input) throws IOException {
+        Signal logits = pass.linear(input, router, routerBias);
+        float[] bias = choiceBias.isPresent() ? choiceBias.get().load() : new float[experts.size()];
+        ExpertRouting.Choice choice = routing.choose(pass.read(logits), bias, experts.size(), logits.error());
+        Signal latent = toLatent.isPresent() ? pass.linear(input, toLatent.get(), Optional.empty()) : input;
+        Signal routed = routed(pass, latent, choice);
+        if (fromLatent.isPresent()) {
+            routed = pass.linear(routed, fromLatent.get(), Optional.empty());
+        }
+        return shared.isPresent() ? pass.add(routed, shared.get().forward(pass, input), 1) : routed;
+    }
+
+    private Signal routed(Pass pass, Signal input, ExpertRouting.Choice choice) throws IOException {
+        float[] values = pass.read(input);
+        float[] sums = new float[values.length];
+        double[] variance = new double[pass.tokens()];
+        for (int expert = 0; expert < experts.size(); expert++) {
+            int[] tokens = choice.tokensOf(expert);
+            if (tokens.length > 0) {
+                expert(pass, input, values, choice, expert, tokens, sums, variance);
+            }
+        }
+        double[] error = new double[pass.tokens()];
+        for (int t = 0; t < error.length; t++) {
+            error[t] = choice.ambiguous()[t] ? Double.POSITIVE_INFINITY : Math.sqrt(variance[t]);
+        }
+        return pass.signal(sums, input.width(), error);
+    }
+
+    private void expert(
+            Pass pass, Signal input, float[] values, ExpertRouting.Choice choice, int expert, int[] tokens,
+            float[] sums, double[] variance)
+            throws IOException {
+        int channels = input.width();
+        float[] picked = new float[Math.multiplyExact(tokens.length, channels)];
+        double[] pickedError = new double[tokens.length];
+        for (int i = 0; i < tokens.length; i++) {
+            System.arraycopy(values, tokens[i] * channels, picked, i * channels, channels);
+            pickedError[i] = input.error()[tokens[i]];
+        }
+        try (Pass own = new Pass(pass.backend(), 1, tokens.length, pass.weightUnit())) {
+            Signal out = experts.get(expert).forward(own, own.signal(picked, channels, pickedError));
+            float[] result = own.read(out);
+            float[] sizes = own.backend().rowMaxima(out.values(), tokens.length, channels);
+            for (int i = 0; i < tokens.length; i++) {
+                int t = tokens[i];
+                float weight = choice.weight(t, expert);
+                for (int c = 0; c < channels; c++) {
+                    sums[t * channels + c] += weight * result[i * channels + c];
+                }
+                double moved = Pass.root(
+                        weight * out.error()[i], choice.weightError()[t] * sizes[i], 2 * Pass.UNIT * weight * sizes[i]);
+                variance[t] += moved * moved;
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+package dev.shardsmith.verify.forward;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A Mamba-2 mixer, rank by rank.
+ *
+ * <p>Rows of the input projection of each rank: [z0, x0 (bypass), z, x, B, C, dt]; channels of its convolution: [x, B, C];
+ * columns of its output projection: [bypass, heads].
+ *
+ * @param width channels of the residual stream
+ * @param options what is the same on every rank
+ * @param shards one per rank; ranks without heads are left out
+ * @param outBias added once, after the sum over ranks
+ */
+public record Mamba2Mixer(int width, Options options, List<Shard> shards, Optional<WeightSource> outBias)
+        implements Mixer {
+
+    /**
+     * What the tensors do not say.
+     *
+     * @param headDim channels of a head
+     * @param state columns of a head's state
+     * @param timeStep how steps are made
+     * @param normGroup channels that the gated norm takes together: those of one group of the undivided model
+     * @param epsilon of the gated norm
+     * @param normBeforeGate whether the gate comes after the norm
+     */
+    public record Options(
+            int headDim, int state, TimeStep timeStep, int normGroup, float epsilon, boolean normBeforeGate) {}
+
+    /**
+     * The weights of one rank.
+     *
+     * @param heads heads of this rank
+     * @param groups groups of B and C of this rank
+     * @param bypass channels of the gated bypass of this rank
+     * @param inProj [2·bypass + 2·heads·headDim + 2·groups·state + heads, width]
+     * @param inBias one per row of {@code inProj}
+     * @param conv [heads·headDim + 2·groups·state, kernel]
+     * @param convBias one per channel of the convolution
+     * @param dtBias [heads]
+     * @param aLog [heads]
+     * @param d [heads] or [heads·headDim]
+     * @param norm [heads·headDim]; without it the gate is all there is
+     * @param outProj [width, bypass + heads·headDim]
+     */
+    public record Shard(
+            int heads,
+            int groups,
+            int bypass,
+            WeightSource inProj,
+            Optional<WeightSource> inBias,
+            WeightSource conv,
+            Optional<WeightSource> convBias,
+            WeightSource dtBias,
+            WeightSource aLog,
+            WeightSource d,
+            Optional<WeightSource> norm,
+            WeightSource outProj) {}
+
+    @Override
+    public Signal forward(Pass pass, Signal input) throws IOException {
+        List<Signal> parts = new ArrayList<>();
+        for (Shard shard : shards) {
+            parts.add(rank(pass, input, shard));
+        }
+        return pass.sum(parts, outBias);
+    }
+
+    private Signal rank(Pass pass, Signal input, Shard shard) throws IOException {
+        int inner = shard.heads() * options.headDim();
+        int groupState = shard.groups() * options.state();
+        Signal projected = pass.linear(input, shard.inProj(), shard.inBias());
+        int rows = 2 * shard.bypass() + 2 * inner + 2 * groupState + shard.heads();
+        if (projected.width() != rows) {
+            throw new IllegalArgumentException("in_proj has " + projected.width() + " rows, not " + rows);
+        }
+        int at = 2 * shard.bypass();
+        Signal z = pass.columns(projected, at, inner);
+        Signal mixed = pass.columns(projected, at + inner, inner + 2 * groupState);
+        Signal dt = pass.columns(projected, at + 2 * inner + 2 * groupState, shard.heads());
+        Signal convolved = pass.convolve(mixed, shard.conv(), shard.convBias(), Activation.SILU);
+        Signal y = scan(pass, convolved, dt, shard);
+        Signal gated = gateAndNorm(pass, y, z, shard);
+        if (shard.bypass() > 0) {
+            Signal gate = pass.columns(projected, 0, shard.bypass());
+            Signal value = pass.columns(projected, shard.bypass(), shard.bypass());
+            gated = pass.concat(List.of(pass.gate(gate, value, Activation.SILU), gated));
+        }
+        return pass.linear(gated, shard.outProj(), Optional.empty());
+    }
+
+    private Signal scan(Pass pass, Signal convolved, Signal dt, Shard shard) throws IOException {
+        int inner = shard.heads() * options.headDim();
+        int groupState = shard.groups() * options.state();
+        ScanShape shape = new ScanShape(
+                pass.batch(), pass.length(), shard.heads(), options.headDim(), shard.groups(), options.state());
+        Signal x = pass.columns(convolved, 0, inner);
+        Signal b = pass.columns(convolved, inner, groupState);
+        Signal c = pass.columns(convolved, inner + groupState, groupState);
+        float[] aLog = shard.aLog().load();
+        float[] skip = shard.d().load();
+        float[] bias = shard.dtBias().load();
+        DeviceArray y = pass.own(pass.backend()
+                .scan(
+                        shape,
+                        options.timeStep(),
+                        x.values(),
+                        dt.values(),
+                        pass.upload(aLog),
+                        b.values(),
+                        c.values(),
+                        Optional.of(pass.upload(skip)),
+                        Optional.of(pass.upload(bias))));
+        double[] error =
+                new ScanErrors(shape, options.timeStep(), x, b, c, dt).of(pass, y, aLog, bias, Pass.largest(skip));
+        return new Signal(y, inner, error);
+    }
+
+    private Signal gateAndNorm(Pass pass, Signal y, Signal z, Shard shard) throws IOException {
+        if (shard.norm().isEmpty()) {
+            return pass.gate(z, y, Activation.SILU);
+        }
+        Norm norm = Norm.rms(options.epsilon());
+        if (options.normBeforeGate()) {
+            Signal normed = pass.normalize(y, norm, shard.norm(), Optional.empty(), options.normGroup());
+            return pass.gate(z, normed, Activation.SILU);
+        }
+        Signal gated = pass.gate(z, y, Activation.SILU);
+        return pass.normalize(gated, norm, shard.norm(), Optional.empty(), options.normGroup());
+    }
+}

@@ -1,0 +1,139 @@
+package dev.shardsmith.verify.forward;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A Mamba-3 mixer; it has no tensor-parallel form.
+ *
+ * <p>Rows of the input projection: [z, x, B, C, dt, A, λ, angles], B and C with the rank outermost, then the group.
+ *
+ * @param width channels of the residual stream
+ * @param options what the tensors do not say
+ * @param scan the sizes
+ * @param inProj [2·heads·headDim + 2·ranks·groups·state + 3·heads + angles, width]
+ * @param dtBias [heads]
+ * @param bBias [heads, ranks, state]
+ * @param cBias [heads, ranks, state]
+ * @param bNorm [state]
+ * @param cNorm [state]
+ * @param mimo weights of several ranks; without them there is one rank
+ * @param d [heads]
+ * @param outNorm [heads·headDim], the norm of each head before the gate
+ * @param outProj [width, heads·headDim]
+ */
+public record Mamba3Mixer(
+        int width,
+        Options options,
+        Mamba3Scan scan,
+        WeightSource inProj,
+        WeightSource dtBias,
+        WeightSource bBias,
+        WeightSource cBias,
+        WeightSource bNorm,
+        WeightSource cNorm,
+        Optional<Mimo> mimo,
+        WeightSource d,
+        Optional<WeightSource> outNorm,
+        WeightSource outProj)
+        implements Mixer {
+    private static final float EPSILON = 1e-5f;
+
+    /**
+     * What the tensors do not say.
+     *
+     * @param decayFloor A is at most minus this
+     * @param heavyTail whether A comes from {@code 1 + v} and {@code 1/(1 - v)}, and not, as earlier, from softplus
+     */
+    public record Options(double decayFloor, boolean heavyTail) {}
+
+    /** Weights of several ranks, each [heads, ranks, headDim]. */
+    public record Mimo(WeightSource x, WeightSource z, WeightSource o) {}
+
+    @Override
+    public Signal forward(Pass pass, Signal input) throws IOException {
+        int inner = scan.heads() * scan.headDim();
+        int columns = scan.ranks() * scan.groups() * scan.state();
+        Signal projected = pass.linear(input, inProj, Optional.empty());
+        Signal z = pass.columns(projected, 0, inner);
+        Signal x = pass.columns(projected, inner, inner);
+        Signal b = columns(pass, projected, 2 * inner, columns, bNorm);
+        Signal c = columns(pass, projected, 2 * inner + columns, columns, cNorm);
+        int at = 2 * inner + 2 * columns;
+        Signal heads = pass.columns(projected, at, 3 * scan.heads());
+        Signal angle = pass.columns(projected, at + 3 * scan.heads(), scan.angles());
+        Mamba3Steps steps = Mamba3Steps.of(pass.read(heads), dtBias.load(), options);
+        float[] ones = new float[inner * scan.ranks()];
+        Arrays.fill(ones, 1);
+        Mamba3Scan.Inputs inputs = new Mamba3Scan.Inputs(
+                wide(pass.read(x)),
+                wide(pass.read(b)),
+                wide(pass.read(c)),
+                steps.dt(),
+                steps.a(),
+                steps.mix(),
+                wide(pass.read(angle)),
+                bBias.load(),
+                cBias.load(),
+                mimo.isPresent() ? mimo.get().x().load() : ones,
+                d.load());
+        double[] o = scan.run(pass.batch(), pass.length(), inputs);
+        float[] y = output(o, pass.read(z));
+        double[] error = new Mamba3Errors(scan, inputs, projected.error(), b.error(), c.error()).of(pass, o, y);
+        return pass.linear(pass.signal(y, inner, error), outProj, Optional.empty());
+    }
+
+    private Signal columns(Pass pass, Signal projected, int from, int count, WeightSource weight) throws IOException {
+        Signal raw = pass.columns(projected, from, count);
+        List<WeightSource> repeated =
+                Collections.nCopies(scan.ranks() * scan.groups(), weight);
+        return pass.normalize(
+                raw, Norm.rms(EPSILON), Optional.of(WeightSource.concat(repeated)), Optional.empty(), scan.state());
+    }
+
+    /** The gate, the norm of heads and the sum over ranks. */
+    private float[] output(double[] o, float[] z) throws IOException {
+        int headDim = scan.headDim();
+        float[] y = new float[z.length];
+        Optional<float[]> weight = outNorm.isPresent() ? Optional.of(outNorm.get().load()) : Optional.empty();
+        Optional<float[]> gates = mimo.isPresent() ? Optional.of(mimo.get().z().load()) : Optional.empty();
+        Optional<float[]> outs = mimo.isPresent() ? Optional.of(mimo.get().o().load()) : Optional.empty();
+        for (int cell = 0; cell < z.length / headDim; cell++) {
+            int head = cell % scan.heads();
+            for (int r = 0; r < scan.ranks(); r++) {
+                int base = (cell * scan.ranks() + r) * headDim;
+                double scale = weight.isPresent() ? 1 / Math.sqrt(meanSquare(o, base, headDim) + EPSILON) : 1;
+                for (int p = 0; p < headDim; p++) {
+                    int mixing = (head * scan.ranks() + r) * headDim + p;
+                    double value = o[base + p] * scale;
+                    if (weight.isPresent()) {
+                        value *= weight.get()[head * headDim + p];
+                    }
+                    double gate = z[cell * headDim + p] * (gates.isPresent() ? gates.get()[mixing] : 1);
+                    value *= Activation.SILU.of(gate) * (outs.isPresent() ? outs.get()[mixing] : 1);
+                    y[cell * headDim + p] += (float) value;
+                }
+            }
+        }
+        return y;
+    }
+
+    private static double meanSquare(double[] values, int from, int count) {
+        double sum = 0;
+        for (int i = from; i < from + count; i++) {
+            sum += values[i] * values[i];
+        }
+        return sum / count;
+    }
+
+    private static double[] wide(float[] values) {
+        double[] wide = new double[values.length];
+        for (int i = 0; i < wide.length; i++) {
+            wide[i] = values[i];
+        }
+        return wide;
+    }
+}

@@ -1,0 +1,258 @@
+package dev.shardsmith.verify.forward;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * One run of one layer: the operations of a {@link ForwardBackend} together with what they do to the rounding error.
+ *
+ * <p>Rounding errors are taken as independent and of mean zero, so that they add as squares and a sum of k products
+ * moves by about {@code u·√k} of its partial sums and not by {@code u·k} (N. Higham and T. Mary, "A new approach to
+ * probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019). One number a token is kept: the largest error of
+ * its channels. A product with weights of row norm at most {@code w} multiplies it by {@code w}.
+ *
+ * <p>Every array that an operation makes lives until the pass is closed.
+ */
+public final class Pass implements AutoCloseable {
+    /** Half the distance between 1 and the next float. */
+    static final double UNIT = 0x1p-24;
+
+    private final ForwardBackend backend;
+    private final int batch;
+    private final int length;
+    private final double weightUnit;
+    private final List<DeviceArray> owned = new ArrayList<>();
+
+    /**
+     * Begins a pass.
+     *
+     * @param weightUnit relative error of every stored weight, for a comparison of weights that were rounded differently
+     */
+    public Pass(ForwardBackend backend, int batch, int length, double weightUnit) {
+        this.backend = backend;
+        this.batch = batch;
+        this.length = length;
+        this.weightUnit = weightUnit;
+    }
+
+    int batch() {
+        return batch;
+    }
+
+    int length() {
+        return length;
+    }
+
+    int tokens() {
+        return batch * length;
+    }
+
+    double weightUnit() {
+        return weightUnit;
+    }
+
+    ForwardBackend backend() {
+        return backend;
+    }
+
+    DeviceArray own(DeviceArray array) {
+        owned.add(array);
+        return array;
+    }
+
+    DeviceArray upload(float[] values) {
+        return own(backend.upload(values));
+    }
+
+    DeviceArray weight(WeightSource source) throws IOException {
+        return upload(source.load());
+    }
+
+    /** Exact activations of [tokens, width]. */
+    public Signal input(float[] values, int width) {
+        return signal(values, width, new double[tokens()]);
+    }
+
+    Signal signal(float[] values, int width, double[] error) {
+        if (values.length != (long) tokens() * width) {
+            throw new IllegalArgumentException(
+                    values.length + " values for " + tokens() + " tokens of " + width + " channels");
+        }
+        return new Signal(upload(values), width, error);
+    }
+
+    /** The values of a signal on the host. */
+    public float[] read(Signal signal) {
+        return backend.download(signal.values());
+    }
+
+    Signal linear(Signal x, WeightSource weight, Optional<WeightSource> bias) throws IOException {
+        int in = x.width();
+        if (in == 0 || weight.elements() % in != 0) {
+            throw new IllegalArgumentException(
+                    "a weight of " + weight.elements() + " elements for " + in + " input channels");
+        }
+        int out = weight.elements() / in;
+        float[] loaded = weight.load();
+        double largest = largest(RowNorms.euclidean(loaded, out, in));
+        Optional<DeviceArray> added = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
+        DeviceArray y = own(backend.linear(x.values(), upload(loaded), added, tokens(), in, out));
+        float[] norms = backend.rowNorms(x.values(), tokens(), in);
+        float[] inputs = backend.rowMaxima(x.values(), tokens(), in);
+        float[] outputs = backend.rowMaxima(y, tokens(), out);
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            double own = UNIT * (Math.sqrt(in) * outputs[t] + 2 * largest * norms[t]);
+            error[t] = root(largest * x.error()[t], own, weightUnit * largest * inputs[t]);
+        }
+        return new Signal(y, out, error);
+    }
+
+    Signal columns(Signal x, int from, int count) {
+        if (from == 0 && count == x.width()) {
+            return x;
+        }
+        return new Signal(own(backend.columns(x.values(), tokens(), x.width(), from, count)), count, x.error());
+    }
+
+    Signal concat(List<Signal> parts) {
+        if (parts.size() == 1) {
+            return parts.get(0);
+        }
+        int width = parts.stream().mapToInt(Signal::width).sum();
+        double[] error = new double[tokens()];
+        for (Signal part : parts) {
+            for (int t = 0; t < error.length; t++) {
+                error[t] = Math.max(error[t], part.error()[t]);
+            }
+        }
+        DeviceArray joined = own(backend.concat(
+                parts.stream().map(Signal::values).toArray(DeviceArray[]::new),
+                tokens(),
+                parts.stream().mapToInt(Signal::width).toArray()));
+        return new Signal(joined, width, error);
+    }
+
+    Signal add(Signal a, Signal b, float factor) {
+        DeviceArray sum = own(backend.add(a.values(), b.values(), factor));
+        float[] outputs = backend.rowMaxima(sum, tokens(), a.width());
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            error[t] = root(a.error()[t], factor * b.error()[t], UNIT * outputs[t]);
+        }
+        return new Signal(sum, a.width(), error);
+    }
+
+    /** Partial results in rank order, then the bias once, as a row-parallel layer adds them. */
+    Signal sum(List<Signal> parts, Optional<WeightSource> bias) throws IOException {
+        Signal sum = parts.get(0);
+        for (Signal part : parts.subList(1, parts.size())) {
+            sum = add(sum, part, 1);
+        }
+        if (bias.isEmpty()) {
+            return sum;
+        }
+        float[] row = bias.get().load();
+        float[] rows = new float[Math.multiplyExact(tokens(), sum.width())];
+        for (int t = 0; t < tokens(); t++) {
+            System.arraycopy(row, 0, rows, t * sum.width(), sum.width());
+        }
+        double[] error = new double[tokens()];
+        Arrays.fill(error, weightUnit * largest(row));
+        return add(sum, signal(rows, sum.width(), error), 1);
+    }
+
+    Signal activate(Signal x, Activation f) {
+        float[] inputs = backend.rowMaxima(x.values(), tokens(), x.width());
+        DeviceArray y = own(backend.activate(x.values(), f));
+        float[] outputs = backend.rowMaxima(y, tokens(), x.width());
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            error[t] = root(f.slope(inputs[t]) * x.error()[t], 2 * UNIT * outputs[t]);
+        }
+        return new Signal(y, x.width(), error);
+    }
+
+    /** {@code f(gate) · value}. */
+    Signal gate(Signal gate, Signal value, Activation f) {
+        DeviceArray y = own(backend.gate(gate.values(), value.values(), f));
+        float[] gates = backend.rowMaxima(gate.values(), tokens(), gate.width());
+        float[] values = backend.rowMaxima(value.values(), tokens(), value.width());
+        float[] outputs = backend.rowMaxima(y, tokens(), value.width());
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            double size = Math.max(Math.abs(f.of(gates[t])), Math.abs(f.of(-gates[t])));
+            error[t] = root(
+                    f.slope(gates[t]) * values[t] * gate.error()[t], size * value.error()[t], 3 * UNIT * outputs[t]);
+        }
+        return new Signal(y, value.width(), error);
+    }
+
+    Signal normalize(Signal x, Norm norm, Optional<WeightSource> weight, Optional<WeightSource> bias, int group)
+            throws IOException {
+        Optional<float[]> scales = weight.isPresent() ? Optional.of(weight.get().load()) : Optional.empty();
+        Optional<DeviceArray> scale = scales.map(this::upload);
+        Optional<DeviceArray> shift = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
+        DeviceArray y = own(backend.normalize(x.values(), norm, scale, shift, tokens(), x.width(), group));
+        double largest = scales.map(all -> largest(all) + norm.weightOffset()).orElse(1.0);
+        int groups = x.width() / group;
+        float[] norms = backend.rowNorms(x.values(), tokens() * groups, group);
+        float[] outputs = backend.rowMaxima(y, tokens(), x.width());
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            double smallest = Double.POSITIVE_INFINITY;
+            for (int g = 0; g < groups; g++) {
+                double square = (double) norms[t * groups + g] * norms[t * groups + g] / group;
+                smallest = Math.min(smallest, Math.sqrt(square + norm.epsilon()));
+            }
+            error[t] = root(2 * largest * x.error()[t] / smallest, 4 * UNIT * outputs[t], weightUnit * outputs[t]);
+        }
+        return new Signal(y, x.width(), error);
+    }
+
+    Signal convolve(Signal x, WeightSource weight, Optional<WeightSource> bias, Activation f) throws IOException {
+        int kernel = weight.elements() / x.width();
+        float[] taps = weight.load();
+        Optional<DeviceArray> shift = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
+        DeviceArray y = own(backend.convolve(x.values(), upload(taps), shift, batch, length, x.width(), kernel, f));
+        double largest = largest(RowNorms.euclidean(taps, x.width(), kernel));
+        float[] inputs = backend.rowMaxima(x.values(), tokens(), x.width());
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            double worst = 0;
+            double size = 0;
+            for (int back = 0; back < Math.min(kernel, t % length + 1); back++) {
+                worst = Math.max(worst, x.error()[t - back]);
+                size = Math.max(size, inputs[t - back]);
+            }
+            double sum = 2 * largest * size;
+            error[t] = f.slope(sum) * root(largest * worst, 3 * UNIT * sum, weightUnit * sum);
+        }
+        return new Signal(y, x.width(), error);
+    }
+
+    static double largest(float[] values) {
+        double largest = 0;
+        for (float value : values) {
+            largest = Math.max(largest, Math.abs(value));
+        }
+        return largest;
+    }
+
+    static double root(double... parts) {
+        double squares = 0;
+        for (double part : parts) {
+            squares += part * part;
+        }
+        return Math.sqrt(squares);
+    }
+
+    @Override
+    public void close() {
+        owned.forEach(DeviceArray::close);
+        owned.clear();
+    }
+}

@@ -1,0 +1,145 @@
+package dev.shardsmith.verify.forward;
+
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * A weight that is read when it is needed and dropped after its layer has run.
+ *
+ * <p>Weights are row-major, in float. Views of weights ({@link #gather}, {@link #concat}, {@link #scaled}) cost nothing
+ * until they are read.
+ */
+public interface WeightSource {
+
+    /** Elements. */
+    int elements();
+
+    /**
+     * Half the distance of neighbouring values of the stored type, relative to the value: 2⁻⁹ for bfloat16, 0 for float
+     * and wider.
+     */
+    double unit();
+
+    /** Reads all elements; nobody changes the array that is returned. */
+    float[] load() throws IOException;
+
+    /** A weight that is in memory already. */
+    static WeightSource of(float[] values) {
+        return new Loaded(values);
+    }
+
+    /** Rows of another weight, in the given order. */
+    default WeightSource gather(int rowWidth, int[] rows) {
+        return new Gathered(this, rowWidth, rows);
+    }
+
+    /** Rows [from, from + count) of another weight. */
+    default WeightSource rows(int rowWidth, int from, int count) {
+        int[] rows = new int[count];
+        for (int row = 0; row < count; row++) {
+            rows[row] = from + row;
+        }
+        return gather(rowWidth, rows);
+    }
+
+    /** All elements multiplied by a factor. */
+    default WeightSource scaled(float factor) {
+        return factor == 1 ? this : new Scaled(this, factor);
+    }
+
+    /** Weights one after the other. */
+    static WeightSource concat(List<WeightSource> parts) {
+        return parts.size() == 1 ? parts.get(0) : new Joined(List.copyOf(parts));
+    }
+
+    /** A weight in memory. */
+    record Loaded(float[] values) implements WeightSource {
+        @Override
+        public int elements() {
+            return values.length;
+        }
+
+        @Override
+        public double unit() {
+            return 0;
+        }
+
+        @Override
+        public float[] load() {
+            return values;
+        }
+    }
+
+    /** Some rows of a weight. */
+    record Gathered(WeightSource source, int rowWidth, int[] rows) implements WeightSource {
+        @Override
+        public int elements() {
+            return Math.multiplyExact(rowWidth, rows.length);
+        }
+
+        @Override
+        public double unit() {
+            return source.unit();
+        }
+
+        @Override
+        public float[] load() throws IOException {
+            float[] all = source.load();
+            float[] some = new float[elements()];
+            for (int row = 0; row < rows.length; row++) {
+                System.arraycopy(all, rows[row] * rowWidth, some, row * rowWidth, rowWidth);
+            }
+            return some;
+        }
+    }
+
+    /** A weight times a factor. */
+    record Scaled(WeightSource source, float factor) implements WeightSource {
+        @Override
+        public int elements() {
+            return source.elements();
+        }
+
+        @Override
+        public double unit() {
+            return source.unit();
+        }
+
+        @Override
+        public float[] load() throws IOException {
+            float[] values = source.load().clone();
+            for (int i = 0; i < values.length; i++) {
+                values[i] *= factor;
+            }
+            return values;
+        }
+    }
+
+    /** Weights one after the other. */
+    record Joined(List<WeightSource> parts) implements WeightSource {
+        @Override
+        public int elements() {
+            int sum = 0;
+            for (WeightSource part : parts) {
+                sum = Math.addExact(sum, part.elements());
+            }
+            return sum;
+        }
+
+        @Override
+        public double unit() {
+            return parts.stream().mapToDouble(WeightSource::unit).max().orElse(0);
+        }
+
+        @Override
+        public float[] load() throws IOException {
+            float[] joined = new float[elements()];
+            int at = 0;
+            for (WeightSource part : parts) {
+                System.arraycopy(part.load(), 0, joined, at, part.elements());
+                at += part.elements();
+            }
+            return joined;
+        }
+    }
+}

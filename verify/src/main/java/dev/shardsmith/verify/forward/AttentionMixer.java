@@ -29,8 +29,7 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param rotary position embedding, if there is one
      * @param headNorm norm of each query and key head, if there is one
      */
-    public record Options(
-            int headDim, float scale, boolean causal, Optional<Rotary> rotary, Optional<Norm> headNorm) {}
+    public record Options(int headDim, float scale, boolean causal, Optional<Rotary> rotary, Optional<Norm> headNorm) {}
 
     /**
      * The weights of one rank.
@@ -99,8 +98,7 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
                 repeated.add(weight.get());
             }
             Optional<WeightSource> all = Optional.of(WeightSource.concat(repeated));
-            result = pass.normalize(
-                    result, options.headNorm().get(), all, Optional.empty(), options.headDim());
+            result = pass.normalize(result, options.headNorm().get(), all, Optional.empty(), options.headDim());
         }
         if (options.rotary().isPresent()) {
             DeviceArray rotated = pass.own(pass.backend()
@@ -126,20 +124,17 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * error is that of q and k times the size of the other.
      */
     private Signal attend(Pass pass, Signal q, Signal k, Signal v, Shard shard) {
-        AttentionShape shape = new AttentionShape(
-                pass.batch(), pass.length(), shard.heads(), shard.keyHeads(), options.headDim());
-        DeviceArray y = pass.own(pass.backend()
-                .attend(q.values(), k.values(), v.values(), shape, options.scale(), options.causal()));
+        AttentionShape shape =
+                new AttentionShape(pass.batch(), pass.length(), shard.heads(), shard.keyHeads(), options.headDim());
+        DeviceArray y = pass.own(
+                pass.backend().attend(q.values(), k.values(), v.values(), shape, options.scale(), options.causal()));
         double queries = headSize(pass, q, shard.heads());
         double keys = headSize(pass, k, shard.keyHeads());
         double values = Pass.largest(pass.backend().rowMaxima(v.values(), pass.tokens(), v.width()));
         double scores = Math.abs(options.scale())
                 * Pass.root(
-                        queries * worst(k),
-                        keys * worst(q),
-                        Pass.UNIT * Math.sqrt(options.headDim()) * queries * keys);
-        double error = Pass.root(
-                worst(v), 2 * scores * values, Pass.UNIT * Math.sqrt(pass.length()) * values);
+                        queries * worst(k), keys * worst(q), Pass.UNIT * Math.sqrt(options.headDim()) * queries * keys);
+        double error = Pass.root(worst(v), 2 * scores * values, Pass.UNIT * Math.sqrt(pass.length()) * values);
         double[] errors = new double[pass.tokens()];
         Arrays.fill(errors, error);
         return new Signal(y, q.width(), errors);

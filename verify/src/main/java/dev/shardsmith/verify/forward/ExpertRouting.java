@@ -72,7 +72,6 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         return new Choice(weights, experts, ambiguous, weightError);
     }
 
-
     private double[] score(float[] logits) {
         double[] scored = new double[logits.length];
         double max = Double.NEGATIVE_INFINITY;

@@ -60,8 +60,14 @@ public record ExpertsMixer(
     }
 
     private void expert(
-            Pass pass, Signal input, float[] values, ExpertRouting.Choice choice, int expert, int[] tokens,
-            float[] sums, double[] variance)
+            Pass pass,
+            Signal input,
+            float[] values,
+            ExpertRouting.Choice choice,
+            int expert,
+            int[] tokens,
+            float[] sums,
+            double[] variance)
             throws IOException {
         int channels = input.width();
         float[] picked = new float[Math.multiplyExact(tokens.length, channels)];

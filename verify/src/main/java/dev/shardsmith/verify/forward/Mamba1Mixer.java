@@ -87,8 +87,8 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
     private Signal scan(Pass pass, Signal x, Signal steps, Shard shard) throws IOException {
         Signal low = inner(pass, pass.columns(steps, 0, options.stepRank()), shard.stepNorm());
         Signal b = inner(pass, pass.columns(steps, options.stepRank(), options.state()), shard.bNorm());
-        Signal c = inner(
-                pass, pass.columns(steps, options.stepRank() + options.state(), options.state()), shard.cNorm());
+        Signal c =
+                inner(pass, pass.columns(steps, options.stepRank() + options.state(), options.state()), shard.cNorm());
         Signal raw = pass.linear(low, shard.dtProj(), Optional.empty());
         float[] bias = shard.dtBias().load();
         float[] aLog = shard.aLog().load();

@@ -30,14 +30,7 @@ record Mamba3Errors(Mamba3Scan scan, Mamba3Scan.Inputs in, double[] raw, double[
     }
 
     private void head(
-            Pass pass,
-            int row,
-            int head,
-            double inputs,
-            double columns,
-            double outputs,
-            double gates,
-            double[] error) {
+            Pass pass, int row, int head, double inputs, double columns, double outputs, double gates, double[] error) {
         double size = 0;
         double variance = 0;
         double angle = 0;

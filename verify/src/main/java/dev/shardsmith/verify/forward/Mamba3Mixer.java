@@ -88,8 +88,7 @@ public record Mamba3Mixer(
 
     private Signal columns(Pass pass, Signal projected, int from, int count, WeightSource weight) throws IOException {
         Signal raw = pass.columns(projected, from, count);
-        List<WeightSource> repeated =
-                Collections.nCopies(scan.ranks() * scan.groups(), weight);
+        List<WeightSource> repeated = Collections.nCopies(scan.ranks() * scan.groups(), weight);
         return pass.normalize(
                 raw, Norm.rms(EPSILON), Optional.of(WeightSource.concat(repeated)), Optional.empty(), scan.state());
     }
@@ -98,7 +97,8 @@ public record Mamba3Mixer(
     private float[] output(double[] o, float[] z) throws IOException {
         int headDim = scan.headDim();
         float[] y = new float[z.length];
-        Optional<float[]> weight = outNorm.isPresent() ? Optional.of(outNorm.get().load()) : Optional.empty();
+        Optional<float[]> weight =
+                outNorm.isPresent() ? Optional.of(outNorm.get().load()) : Optional.empty();
         Optional<float[]> gates = mimo.isPresent() ? Optional.of(mimo.get().z().load()) : Optional.empty();
         Optional<float[]> outs = mimo.isPresent() ? Optional.of(mimo.get().o().load()) : Optional.empty();
         for (int cell = 0; cell < z.length / headDim; cell++) {

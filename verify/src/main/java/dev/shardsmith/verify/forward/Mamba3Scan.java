@@ -119,8 +119,8 @@ public record Mamba3Scan(int heads, int headDim, int groups, int state, int rank
             for (int r = 0; r < ranks; r++) {
                 rotated(in.b, in.bBias, token, r, keys[r]);
                 for (int p = 0; p < headDim; p++) {
-                    values[r][p] = in.mimoX[(head * ranks + r) * headDim + p]
-                            * in.x[(token * heads + head) * headDim + p];
+                    values[r][p] =
+                            in.mimoX[(head * ranks + r) * headDim + p] * in.x[(token * heads + head) * headDim + p];
                 }
             }
         }

@@ -13,8 +13,8 @@ record Mamba3Steps(double[] dt, double[] a, double[] mix) {
     static Mamba3Steps of(float[] raw, float[] dtBias, Mamba3Mixer.Options options) {
         int heads = dtBias.length;
         int tokens = raw.length / (3 * heads);
-        Mamba3Steps steps = new Mamba3Steps(
-                new double[tokens * heads], new double[tokens * heads], new double[tokens * heads]);
+        Mamba3Steps steps =
+                new Mamba3Steps(new double[tokens * heads], new double[tokens * heads], new double[tokens * heads]);
         for (int t = 0; t < tokens; t++) {
             for (int h = 0; h < heads; h++) {
                 int base = t * 3 * heads + h;

@@ -14,8 +14,7 @@ import java.util.Optional;
  * @param shards one per rank; ranks without channels are left out
  * @param outBias added once, after the sum over ranks
  */
-public record MlpMixer(
-        int width, Form form, Activation activation, List<Shard> shards, Optional<WeightSource> outBias)
+public record MlpMixer(int width, Form form, Activation activation, List<Shard> shards, Optional<WeightSource> outBias)
         implements Mixer {
 
     /** What the rows of the first projection are. */
@@ -51,10 +50,10 @@ public record MlpMixer(
         int half = projected.width() / 2;
         return switch (form) {
             case PLAIN -> pass.activate(projected, activation);
-            case GATE_FIRST -> pass.gate(
-                    pass.columns(projected, 0, half), pass.columns(projected, half, half), activation);
-            case VALUE_FIRST -> pass.gate(
-                    pass.columns(projected, half, half), pass.columns(projected, 0, half), activation);
+            case GATE_FIRST ->
+                pass.gate(pass.columns(projected, 0, half), pass.columns(projected, half, half), activation);
+            case VALUE_FIRST ->
+                pass.gate(pass.columns(projected, half, half), pass.columns(projected, 0, half), activation);
         };
     }
 }

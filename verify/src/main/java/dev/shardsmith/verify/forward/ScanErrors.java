@@ -52,8 +52,7 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
         return largest;
     }
 
-    private void head(
-            Pass pass, int row, int head, float aLog, float bias, double skip, Sizes sizes, double[] error) {
+    private void head(Pass pass, int row, int head, float aLog, float bias, double skip, Sizes sizes, double[] error) {
         double rate = Math.exp(aLog);
         double rateError = pass.weightUnit() * Math.abs(aLog);
         double size = 0;
@@ -79,7 +78,8 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
                     Math.sqrt(shape.state()) * size * c.error()[token],
                     skip * x.error()[token],
                     pass.weightUnit() * skip * inputs,
-                    Pass.UNIT * Math.sqrt(shape.state() + ChunkedScan.CHUNK)
+                    Pass.UNIT
+                            * Math.sqrt(shape.state() + ChunkedScan.CHUNK)
                             * (sizes.y[token] + size * sizes.c[token]));
             error[token] = Math.max(error[token], out);
         }

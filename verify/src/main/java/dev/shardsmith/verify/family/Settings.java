@@ -1,0 +1,96 @@
+package dev.shardsmith.verify.family;
+
+import dev.shardsmith.formats.CheckpointException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The options of a model, as its configuration file or saved arguments give them.
+ *
+ * @param origin where they come from, for messages
+ * @param values maps, lists, strings, numbers, booleans; an option that is null or absent is not there
+ */
+public record Settings(String origin, Map<String, Object> values) {
+
+    /** The first of these options that is there. */
+    private Optional<Object> first(String... names) {
+        for (String name : names) {
+            if (values.get(name) != null) {
+                return Optional.of(values.get(name));
+            }
+        }
+        return Optional.empty();
+    }
+
+    /**
+     * A whole number under the first of these names.
+     *
+     * @throws CheckpointException if there is none
+     */
+    public int integer(String... names) throws CheckpointException {
+        return number(names)
+                .map(Number::intValue)
+                .orElseThrow(() -> CheckpointException.of(
+                        CheckpointException.Kind.INCOMPLETE, origin, "the option " + names[0] + " is needed"));
+    }
+
+    /** A whole number, or another one where the option is absent. */
+    public int integerOr(int otherwise, String... names) {
+        return number(names).map(Number::intValue).orElse(otherwise);
+    }
+
+    /** A number, or another one where the option is absent. */
+    public double realOr(double otherwise, String... names) {
+        return number(names).map(Number::doubleValue).orElse(otherwise);
+    }
+
+    /** A float, or another one where the option is absent. */
+    public float floatOr(double otherwise, String... names) {
+        return (float) realOr(otherwise, names);
+    }
+
+    /** A truth value, or another one where the option is absent. */
+    public boolean flagOr(boolean otherwise, String... names) {
+        return first(names)
+                .filter(Boolean.class::isInstance)
+                .map(Boolean.class::cast)
+                .orElse(otherwise);
+    }
+
+    /** A text. */
+    public Optional<String> text(String... names) {
+        return first(names).filter(String.class::isInstance).map(String.class::cast);
+    }
+
+    /** A list; empty where the option is absent. */
+    public List<Object> list(String... names) {
+        Optional<Object> found = first(names);
+        return found.isPresent() && found.get() instanceof List<?> list ? List.copyOf(list) : List.of();
+    }
+
+    /** A list of numbers; empty where the option is absent. */
+    public float[] floats(String name) {
+        List<Object> list = list(name);
+        float[] floats = new float[list.size()];
+        for (int i = 0; i < floats.length; i++) {
+            floats[i] = list.get(i) instanceof Number number ? number.floatValue() : Float.NaN;
+        }
+        return floats;
+    }
+
+    /** The options inside an option; empty where it is absent. */
+    public Settings inside(String name) {
+        Object found = values.get(name);
+        Map<String, Object> inner = new LinkedHashMap<>();
+        if (found instanceof Map<?, ?> map) {
+            map.forEach((key, value) -> inner.put(String.valueOf(key), value));
+        }
+        return new Settings(origin + ", " + name, inner);
+    }
+
+    private Optional<Number> number(String... names) {
+        return first(names).filter(Number.class::isInstance).map(Number.class::cast);
+    }
+}

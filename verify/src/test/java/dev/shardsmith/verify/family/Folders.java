@@ -1,0 +1,53 @@
+package dev.shardsmith.verify.family;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.safetensors.SafetensorsEntry;
+import dev.shardsmith.formats.safetensors.SafetensorsFile;
+import dev.shardsmith.verify.forward.StoredWeight;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** Opens model folders for tests without any rule of conversion. */
+final class Folders {
+    private Folders() {}
+
+    static Settings config(Path folder) throws IOException {
+        Map<String, Object> values = new ObjectMapper()
+                .readValue(folder.resolve("config.json").toFile(), new TypeReference<Map<String, Object>>() {});
+        return new Settings(folder + "/config.json", values);
+    }
+
+    static NamedWeights safetensors(Path folder, FilePool pool) throws IOException {
+        Map<String, NamedWeights.Entry> entries = new LinkedHashMap<>();
+        for (Path file : files(folder, ".safetensors")) {
+            for (SafetensorsEntry entry : SafetensorsFile.open(pool.file(file)).entries()) {
+                entries.put(entry.name(), entry(entry.name(), entry.tensor()));
+            }
+        }
+        return new NamedWeights(entries);
+    }
+
+    static NamedWeights.Entry entry(String name, StoredTensor tensor) {
+        int[] shape = new int[tensor.shape().rank()];
+        for (int dim = 0; dim < shape.length; dim++) {
+            shape[dim] = (int) tensor.shape().size(dim);
+        }
+        return new NamedWeights.Entry(shape, new StoredWeight(name, tensor));
+    }
+
+    static List<Path> files(Path folder, String ending) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(file -> file.toString().endsWith(ending))
+                    .sorted()
+                    .toList();
+        }
+    }
+}

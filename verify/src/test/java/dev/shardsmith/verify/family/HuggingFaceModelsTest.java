@@ -1,0 +1,56 @@
+package dev.shardsmith.verify.family;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.testdata.TestData;
+import dev.shardsmith.verify.forward.CpuBackend;
+import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.forward.NpyFile;
+import java.nio.file.Path;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class HuggingFaceModelsTest {
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "mamba",
+                "mamba2",
+                "mamba2_tied",
+                "nemotron_h",
+                "nemotron_h_nomoe",
+                "bamba",
+                "falcon_h1",
+                "granitemoehybrid",
+                "jamba"
+            })
+    void logitsAreThoseOfTransformers(String name) throws Exception {
+        Path folder = TestData.path("hf", name);
+        NpyFile ids = NpyFile.read(folder.resolve("input_ids.npy"));
+        NpyFile expected = NpyFile.read(folder.resolve("logits_f32.npy"));
+        int[] tokens = new int[ids.values().length];
+        for (int i = 0; i < tokens.length; i++) {
+            tokens[i] = (int) ids.values()[i];
+        }
+        try (FilePool pool = new FilePool()) {
+            Path model = folder.resolve("safetensors");
+            LayeredModel layered = HuggingFaceModels.of(Folders.config(model), Folders.safetensors(model, pool));
+            float[] logits = layered.logits(
+                    new CpuBackend(),
+                    tokens,
+                    ids.shape()[0],
+                    ids.shape()[1],
+                    (done, all) -> assertThat(done).isLessThanOrEqualTo(all));
+            double worst = 0;
+            double scale = 0;
+            for (int i = 0; i < logits.length; i++) {
+                worst = Math.max(worst, Math.abs(logits[i] - expected.values()[i]));
+                scale = Math.max(scale, Math.abs(expected.values()[i]));
+            }
+            assertThat(logits).hasSize(expected.values().length);
+            assertThat(worst / scale).isLessThan(1e-4);
+        }
+    }
+}

@@ -2,6 +2,9 @@ package dev.shardsmith.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.verify.forward.Availability;
+import dev.shardsmith.verify.forward.Backends;
+import dev.shardsmith.verify.forward.ScanBackend;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -9,7 +12,6 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.commons.cli.Options;
 
@@ -83,11 +85,14 @@ final class DoctorCommand implements Command {
                                 limit(host.memoryLimit())));
         facts.put("disk here", disk(Path.of("").toAbsolutePath()));
         facts.put("disk tmp", disk(Path.of(System.getProperty("java.io.tmpdir"))));
-        Optional<String> driver = host.nvidiaDriver();
         facts.put(
-                "gpu",
-                driver.map(version -> "NVIDIA driver " + version)
-                        .orElse("no NVIDIA driver; checks run on the processor"));
+                "gpu driver",
+                host.nvidiaDriver().map(version -> "NVIDIA " + version).orElse("none"));
+        for (ScanBackend backend : Backends.all()) {
+            Availability availability = backend.availability();
+            facts.put(
+                    "device " + backend.name(), (availability.usable() ? "" : "not usable: ") + availability.detail());
+        }
         return facts;
     }
 

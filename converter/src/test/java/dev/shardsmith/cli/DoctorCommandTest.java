@@ -15,7 +15,8 @@ final class DoctorCommandTest {
                 .contains("heap         at most ")
                 .contains("memory       ")
                 .contains("disk here    ")
-                .contains("gpu          ");
+                .contains("gpu driver   ")
+                .contains("device cpu   ");
     }
 
     @Test

@@ -1,0 +1,144 @@
+package dev.shardsmith.cli;
+
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.reshard.pattern.LayerKind;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
+import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
+import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
+import dev.shardsmith.reshard.plan.Fill;
+import dev.shardsmith.reshard.rule.Glob;
+import dev.shardsmith.reshard.rule.UserRule;
+import dev.shardsmith.reshard.view.ModelView.Layout;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.commons.cli.Option;
+
+/** What a conversion shall make of a checkpoint, as options: {@code convert} and {@code plan} share them. */
+final class ConversionFlags {
+    static final List<Option> ALL = List.of(
+            Flags.value(
+                    "to",
+                    "megatron|torch_dist|mamba_ssm|huggingface|safetensors|pt",
+                    "layout of the target; without it, that of the source"),
+            Flags.value("tp", "N", "tensor-parallel size of the target"),
+            Flags.value("pp", "N", "pipeline-parallel size of the target"),
+            Flags.value("vpp", "N", "virtual stages of each pipeline rank"),
+            Flags.value("ep", "N", "expert-parallel size of the target"),
+            Flags.value("etp", "N", "tensor-parallel size of the experts"),
+            Flags.value("pattern", "P", "hybrid layer pattern of the target, with | where stages end"),
+            Flags.value("pp-layers", "A,B,…", "layers of each stage, in the order of the model"),
+            Flags.value("vocab-size", "N", "number of real vocabulary rows; the rest is padding"),
+            Flags.value("pad-vocab-to", "N", "number of vocabulary rows to write"),
+            Flags.flag("strip-padding", "write the real vocabulary rows only"),
+            Flags.value("pad-fill", "zero|repeat-last|mean", "how rows of padding are made; zero if not given"),
+            Flags.value("dtype", "keep|fp32|bf16|fp16", "element type of the weights"),
+            Flags.value("optimizer", "keep|drop", "what becomes of the optimizer's state"),
+            Flags.value("extra-state", "keep|drop|empty", "what becomes of the state of Transformer Engine's modules"),
+            Flags.value("conv1d-naming", "keep|old|new", "spelling of conv1d.weight (old) or conv1d_weight (new)"),
+            Flags.value("tie", "keep|drop|materialise", "what becomes of an output layer tied to the embedding"),
+            Flags.value("max-shard-size", "SIZE", "largest file of a Hugging Face folder, such as 4G"),
+            Flags.value("iteration", "N", "iteration to take from the source"),
+            Flags.flag("reset-iterations", "set iteration and consumed samples to 0"),
+            Flags.value("set", "NAME=VALUE", "set a field of the saved arguments; may be repeated"),
+            Flags.value(
+                    "rule", "GLOB=replicate|column|row", "how to divide tensors that no rule knows; may be repeated"),
+            Flags.value("allow-missing", "GLOB", "accept that these tensors are missing; may be repeated"),
+            Flags.value("drop-layers", "KIND", "leave out all layers of these kinds, such as E"));
+
+    private ConversionFlags() {}
+
+    /** What the options of a command line ask for. */
+    static ConversionOptions read(Arguments line) throws UsageException, IOException {
+        ConversionOptions.Builder wanted = new ConversionOptions.Builder();
+        Optional<String> to = line.value("to");
+        if (to.isPresent()) {
+            wanted.to = Optional.of(layout("to", to.get()));
+        }
+        wanted.tensor = line.number("tp", 1);
+        wanted.pipeline = line.number("pp", 1);
+        wanted.virtual = line.number("vpp", 1);
+        wanted.expert = line.number("ep", 1);
+        wanted.expertTensor = line.number("etp", 1);
+        wanted.pattern = line.value("pattern");
+        wanted.pipelineLayers = line.numbers("pp-layers", 0).orElse(List.of());
+        wanted.vocabulary = line.longNumber("vocab-size", 1);
+        wanted.padVocabularyTo = line.longNumber("pad-vocab-to", 1);
+        wanted.stripPadding = line.has("strip-padding");
+        if (wanted.stripPadding && wanted.padVocabularyTo.isPresent()) {
+            throw new UsageException("--strip-padding and --pad-vocab-to contradict each other; give one of them");
+        }
+        wanted.padFill = switch (line.choice("pad-fill", "zero", List.of("zero", "repeat-last", "mean"))) {
+            case "zero" -> Fill.Mode.ZERO;
+            case "repeat-last" -> Fill.Mode.REPEAT_LAST;
+            default -> Fill.Mode.MEAN;
+        };
+        wanted.dtype = switch (line.choice("dtype", "keep", List.of("keep", "fp32", "bf16", "fp16"))) {
+            case "fp32" -> Optional.of(DType.F32);
+            case "bf16" -> Optional.of(DType.BF16);
+            case "fp16" -> Optional.of(DType.F16);
+            default -> Optional.empty();
+        };
+        wanted.optimizer = keep(line.choice("optimizer", "keep", List.of("keep", "drop")));
+        wanted.extraState = keep(line.choice("extra-state", "keep", List.of("keep", "drop", "empty")));
+        wanted.convNaming = switch (line.choice("conv1d-naming", "keep", List.of("keep", "old", "new"))) {
+            case "old" -> ConvNaming.OLD;
+            case "new" -> ConvNaming.NEW;
+            default -> ConvNaming.KEEP;
+        };
+        wanted.tie = switch (line.choice("tie", "keep", List.of("keep", "drop", "materialise"))) {
+            case "drop" -> Tie.DROP;
+            case "materialise" -> Tie.MATERIALISE;
+            default -> Tie.KEEP;
+        };
+        wanted.maxShardSize = line.size("max-shard-size");
+        wanted.iteration = line.longNumber("iteration", 0);
+        wanted.resetIterations = line.has("reset-iterations");
+        for (String assignment : line.values("set")) {
+            int at = assignment.indexOf('=');
+            if (at <= 0) {
+                throw Arguments.wrong("set", assignment, "NAME=VALUE");
+            }
+            wanted.set.put(assignment.substring(0, at), assignment.substring(at + 1));
+        }
+        List<UserRule> rules = new ArrayList<>();
+        for (String rule : line.values("rule")) {
+            rules.add(UserRule.parse(rule));
+        }
+        wanted.rules = rules;
+        wanted.allowMissing =
+                line.values("allow-missing").stream().map(Glob::of).toList();
+        wanted.dropLayers = symbols(line.value("drop-layers").orElse(""));
+        return wanted.build();
+    }
+
+    /** The layout of a word, or an error that lists the layouts. */
+    static Layout layout(String option, String word) throws UsageException {
+        Optional<Layout> layout = Layout.of(word);
+        if (layout.isEmpty()) {
+            List<String> names =
+                    List.of(Layout.values()).stream().map(Layout::id).toList();
+            throw Arguments.wrong(option, word, "one of " + String.join(", ", names));
+        }
+        return layout.get();
+    }
+
+    private static Keep keep(String word) {
+        return switch (word) {
+            case "drop" -> Keep.DROP;
+            case "empty" -> Keep.EMPTY;
+            default -> Keep.KEEP;
+        };
+    }
+
+    private static String symbols(String kinds) throws UsageException {
+        for (char symbol : kinds.toCharArray()) {
+            if (LayerKind.of(symbol).isEmpty()) {
+                throw Arguments.wrong("drop-layers", kinds, "symbols of layer kinds, such as E or ME");
+            }
+        }
+        return kinds;
+    }
+}

@@ -1,0 +1,108 @@
+package dev.shardsmith.verify.diff;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.verify.diff.TensorDiff.Status;
+import dev.shardsmith.verify.digest.OrderedWork;
+import dev.shardsmith.verify.digest.TensorReading;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.function.LongConsumer;
+
+/**
+ * Compares two checkpoints of any layouts, tensor by tensor.
+ *
+ * <p>Memory does not depend on the size of the model: a few blocks for each thread. The result does not depend on the number
+ * of threads.
+ */
+public final class CheckpointDiff {
+    private final DiffOptions options;
+    private final LongConsumer progress;
+
+    /** A comparison; {@code progress} is told the bytes of each tensor of the left side that is done. */
+    public CheckpointDiff(DiffOptions options, LongConsumer progress) {
+        this.options = options;
+        this.progress = progress;
+    }
+
+    /** Bytes of the left side's tensors that will be compared, for a progress meter. */
+    public long bytes(ModelView left) {
+        return left.tensors().values().stream()
+                .filter(tensor -> options.compares(tensor.name()))
+                .mapToLong(LogicalTensor::bytes)
+                .sum();
+    }
+
+    /**
+     * Compares two checkpoints.
+     *
+     * @throws CheckpointException if a side cannot be read
+     */
+    public DiffResult compare(ModelView left, ModelView right) throws IOException {
+        try (OrderedWork work = new OrderedWork(options.workers())) {
+            List<TensorDiff> both = tensorsOnBothSides(left.tensors(), right.tensors(), work);
+            List<LogicalTensor> missing = onOneSide(left.tensors(), right.tensors());
+            List<LogicalTensor> extra = onOneSide(right.tensors(), left.tensors());
+            List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
+            List<TensorDiff> tensors = ModelOrder.merge(left.tensors().keySet(), both, unpaired);
+            return new DiffResult(tensors, StateDiff.of(left.state(), right.state()), ignored(left, right), bytes(left));
+        }
+    }
+
+    private List<LogicalTensor> onOneSide(Map<String, LogicalTensor> side, Map<String, LogicalTensor> other) {
+        return side.values().stream()
+                .filter(tensor -> options.compares(tensor.name()) && !other.containsKey(tensor.name()))
+                .toList();
+    }
+
+    private List<TensorDiff> tensorsOnBothSides(
+            Map<String, LogicalTensor> left, Map<String, LogicalTensor> right, OrderedWork work) throws IOException {
+        List<TensorDiff> done = new ArrayList<>();
+        List<Callable<TensorDiff>> small = new ArrayList<>();
+        for (LogicalTensor tensor : left.values()) {
+            LogicalTensor other = right.get(tensor.name());
+            if (other == null || !options.compares(tensor.name())) {
+                continue;
+            }
+            TensorPair pair = TensorPair.of(tensor, other, options);
+            if (pair.isSmall()) {
+                small.add(pair::compareHere);
+            } else {
+                take(small, done, work);
+                done.add(pair.compareOn(work));
+                progress.accept(tensor.bytes());
+            }
+        }
+        take(small, done, work);
+        return done;
+    }
+
+    private void take(List<Callable<TensorDiff>> small, List<TensorDiff> done, OrderedWork work) throws IOException {
+        work.inOrder(small.iterator(), diff -> {
+            done.add(diff);
+            progress.accept(diff.either().bytes());
+        });
+        small.clear();
+    }
+
+    private List<String> ignored(ModelView left, ModelView right) {
+        List<String> ignored = new ArrayList<>();
+        int leftStates = left.extraStates().size();
+        int rightStates = right.extraStates().size();
+        if (leftStates + rightStates > 0) {
+            ignored.add(leftStates + " and " + rightStates + " opaque module states (_extra_state)");
+        }
+        long byName = left.tensors().keySet().stream()
+                .filter(name -> !options.compares(name))
+                .count();
+        if (byName > 0) {
+            ignored.add(byName + " tensors by name");
+        }
+        return ignored;
+    }
+}

@@ -1,0 +1,24 @@
+package dev.shardsmith.verify.diff;
+
+import java.util.List;
+
+/**
+ * How two checkpoints differ.
+ *
+ * @param tensors every tensor compared, in the order of the left side and then of the right one
+ * @param state differences in what is not a tensor of the model; they do not count against {@link #same()}, since a
+ *     conversion has to change some of it
+ * @param ignored what was left out, in words
+ * @param bytes bytes of the tensors of the left side that were compared
+ */
+public record DiffResult(List<TensorDiff> tensors, List<StateDifference> state, List<String> ignored, long bytes) {
+    /** True if every tensor is the same on both sides. */
+    public boolean same() {
+        return tensors.stream().allMatch(tensor -> tensor.status() == TensorDiff.Status.SAME);
+    }
+
+    /** How many tensors have this status. */
+    public long count(TensorDiff.Status status) {
+        return tensors.stream().filter(tensor -> tensor.status() == status).count();
+    }
+}

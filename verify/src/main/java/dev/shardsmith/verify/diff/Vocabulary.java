@@ -1,0 +1,38 @@
+package dev.shardsmith.verify.diff;
+
+import dev.shardsmith.formats.Shape;
+import java.util.List;
+
+/** Which tensors have one row for each token. */
+final class Vocabulary {
+    private static final List<String> INPUT = List.of(
+            "embedding.word_embeddings.weight",
+            "backbone.embedding.weight",
+            "backbone.embeddings.weight",
+            "model.embed_tokens.weight",
+            "embed_tokens.weight",
+            "embeddings.weight",
+            "embedding.weight");
+    private static final List<String> OUTPUT = List.of("output_layer.weight", "lm_head.weight");
+    private static final List<String> OUTPUT_BIAS = List.of("output_layer.bias", "lm_head.bias");
+
+    private Vocabulary() {}
+
+    static boolean isInput(String name) {
+        return matches(INPUT, name);
+    }
+
+    static boolean isOutput(String name) {
+        return matches(OUTPUT, name);
+    }
+
+    /** True if the tensor has a row for each token and at least {@code rows} of them. */
+    static boolean hasRows(String name, Shape shape, long rows) {
+        boolean perToken = isInput(name) || isOutput(name) ? shape.rank() == 2 : matches(OUTPUT_BIAS, name);
+        return perToken && shape.rank() > 0 && shape.size(0) >= rows;
+    }
+
+    private static boolean matches(List<String> names, String name) {
+        return names.stream().anyMatch(known -> name.equals(known) || name.endsWith("." + known));
+    }
+}

@@ -1,0 +1,190 @@
+package dev.shardsmith.verify.digest;
+
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.pickle.PyBool;
+import dev.shardsmith.formats.pickle.PyBytes;
+import dev.shardsmith.formats.pickle.PyDict;
+import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyFloat;
+import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.pickle.PyList;
+import dev.shardsmith.formats.pickle.PyNone;
+import dev.shardsmith.formats.pickle.PyObject;
+import dev.shardsmith.formats.pickle.PySet;
+import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyTuple;
+import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.view.ModelState;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.CRC32C;
+
+/**
+ * The state of a checkpoint as a flat list: one line for each value that holds no others.
+ *
+ * <p>Paths join dict keys and fields of objects by dots and put indices in brackets. An object met before is shown as a
+ * reference to its first place, so shared and cyclic graphs end.
+ */
+public final class StateTree {
+    /** A tree larger than this is cut: nobody reads it, and a small pickle can describe a huge one. */
+    private static final int MOST_LEAVES = 1_000_000;
+
+    private final ModelState state;
+    private final boolean digests;
+    private final IdentityHashMap<PyValue, String> places = new IdentityHashMap<>();
+    private final Deque<Node> open = new ArrayDeque<>();
+    private final List<Leaf> leaves = new ArrayList<>();
+
+    /**
+     * A value that holds no others.
+     *
+     * @param path where it is
+     * @param text what it is, on one line
+     */
+    public record Leaf(String path, String text) {}
+
+    private record Node(String path, PyValue value) {}
+
+    private StateTree(ModelState state, boolean digests) {
+        this.state = state;
+        this.digests = digests;
+    }
+
+    /** All values; tensors are described by type and shape. */
+    public static List<Leaf> outline(ModelState state) throws IOException {
+        return new StateTree(state, false).flatten();
+    }
+
+    /** All values; tensors are described by type, shape and the beginning of their SHA-256. */
+    public static List<Leaf> withDigests(ModelState state) throws IOException {
+        return new StateTree(state, true).flatten();
+    }
+
+    private List<Leaf> flatten() throws IOException {
+        List<Node> roots = new ArrayList<>();
+        for (Map.Entry<String, PyValue> entry : state.entries().entrySet()) {
+            roots.add(new Node(entry.getKey(), entry.getValue()));
+        }
+        push(roots);
+        while (!open.isEmpty() && leaves.size() < MOST_LEAVES) {
+            visit(open.pop());
+        }
+        return leaves;
+    }
+
+    private void push(List<Node> nodes) {
+        for (int i = nodes.size() - 1; i >= 0; i--) {
+            open.push(nodes.get(i));
+        }
+    }
+
+    private void visit(Node node) throws IOException {
+        StoredTensor tensor = state.tensors().get(node.value());
+        if (tensor != null) {
+            leaf(node, describe(node.path(), tensor));
+            return;
+        }
+        List<Node> children = children(node);
+        if (children.isEmpty()) {
+            leaf(node, text(node.value()));
+            return;
+        }
+        String earlier = places.putIfAbsent(node.value(), node.path());
+        if (earlier != null) {
+            leaf(node, "as " + earlier);
+        } else {
+            push(children);
+        }
+    }
+
+    private void leaf(Node node, String text) {
+        leaves.add(new Leaf(node.path(), text));
+    }
+
+    private String describe(String path, StoredTensor tensor) throws IOException {
+        String text = "tensor " + tensor.dtype().shortName() + " " + tensor.shape();
+        if (!digests) {
+            return text;
+        }
+        TensorDigest digest = TensorDigest.of(TensorReading.of(path, tensor), new BlockReader());
+        return text + " sha256 " + digest.sha256Hex().substring(0, 16);
+    }
+
+    private static List<Node> children(Node node) {
+        List<Node> children = new ArrayList<>();
+        if (node.value() instanceof PyDict dict) {
+            entries(node.path(), dict.entries(), children);
+        } else if (node.value() instanceof PyList list) {
+            items(node.path(), list.items(), children);
+        } else if (node.value() instanceof PyTuple tuple) {
+            items(node.path(), tuple.items(), children);
+        } else if (node.value() instanceof PySet set) {
+            items(node.path(), set.items(), children);
+        } else if (node.value() instanceof PyObject object) {
+            entries(node.path(), object.entries(), children);
+            for (PyObject.Step step : object.steps()) {
+                if (step instanceof PyObject.Appends appends) {
+                    items(node.path(), appends.values(), children);
+                } else if (step instanceof PyObject.Adds adds) {
+                    items(node.path(), adds.values(), children);
+                } else if (step instanceof PyObject.State given && given.value() instanceof PyDict fields) {
+                    entries(node.path(), fields.entries(), children);
+                } else if (step instanceof PyObject.State given) {
+                    children.add(new Node(node.path() + ".@state", given.value()));
+                }
+            }
+            if (children.isEmpty() && object.args() instanceof PyTuple args && args.items().size() > 1) {
+                items(node.path(), args.items(), children);
+            }
+        }
+        return children;
+    }
+
+    private static void entries(String path, List<PyEntry> entries, List<Node> into) {
+        for (PyEntry entry : entries) {
+            String key = entry.key() instanceof PyStr text ? text.value() : "<" + text(entry.key()) + ">";
+            into.add(new Node(path + "." + key, entry.value()));
+        }
+    }
+
+    private static void items(String path, List<PyValue> items, List<Node> into) {
+        for (int i = 0; i < items.size(); i++) {
+            into.add(new Node(path + "[" + i + "]", items.get(i)));
+        }
+    }
+
+    /** A value that holds no others, as Python would print it. */
+    private static String text(PyValue value) {
+        if (value instanceof PyNone) {
+            return "None";
+        }
+        if (value instanceof PyBool bool) {
+            return bool.value() ? "True" : "False";
+        }
+        if (value instanceof PyInt number) {
+            return number.toString();
+        }
+        if (value instanceof PyFloat number) {
+            return Double.toString(number.value());
+        }
+        if (value instanceof PyStr text) {
+            return "'" + text.value() + "'";
+        }
+        if (value instanceof PyBytes bytes) {
+            CRC32C sum = new CRC32C();
+            sum.update(bytes.bytes());
+            return "%d bytes, CRC-32C %08x".formatted(bytes.bytes().length, sum.getValue());
+        }
+        if (value instanceof PyObject object && object.args() instanceof PyTuple args && !args.items().isEmpty()) {
+            PyValue only = args.items().get(0);
+            boolean scalar = only instanceof PyInt || only instanceof PyStr || only instanceof PyBool;
+            return value.describe() + (scalar ? "(" + text(only) + ")" : "");
+        }
+        return value instanceof PyDict ? "{}" : value instanceof PyList ? "[]" : value.describe();
+    }
+}

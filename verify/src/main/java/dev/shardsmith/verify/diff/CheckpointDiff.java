@@ -3,14 +3,11 @@ package dev.shardsmith.verify.diff;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
-import dev.shardsmith.verify.diff.TensorDiff.Status;
 import dev.shardsmith.verify.digest.OrderedWork;
-import dev.shardsmith.verify.digest.TensorReading;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.LongConsumer;
 
@@ -50,7 +47,8 @@ public final class CheckpointDiff {
             List<LogicalTensor> extra = onOneSide(right.tensors(), left.tensors());
             List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
             List<TensorDiff> tensors = ModelOrder.merge(left.tensors().keySet(), both, unpaired);
-            return new DiffResult(tensors, StateDiff.of(left.state(), right.state()), ignored(left, right), bytes(left));
+            return new DiffResult(
+                    tensors, StateDiff.of(left.state(), right.state()), ignored(left, right), bytes(left));
         }
     }
 

@@ -47,12 +47,16 @@ public record TensorDiff(
 
     /** True if both sides have it with different types. */
     public boolean retyped() {
-        return left.isPresent() && right.isPresent() && left.get().dtype() != right.get().dtype();
+        return left.isPresent()
+                && right.isPresent()
+                && left.get().dtype() != right.get().dtype();
     }
 
     /** True if both sides have it with different shapes. */
     public boolean reshaped() {
-        return left.isPresent() && right.isPresent() && !left.get().shape().equals(right.get().shape());
+        return left.isPresent()
+                && right.isPresent()
+                && !left.get().shape().equals(right.get().shape());
     }
 
     /** The name on the right, if it is another one. */

@@ -28,8 +28,10 @@ final class TensorPair {
         Shape leftShape = left.shape();
         Shape rightShape = right.shape();
         boolean cut = options.trueVocabulary().isPresent()
-                && Vocabulary.hasRows(left.name(), leftShape, options.trueVocabulary().getAsLong())
-                && Vocabulary.hasRows(right.name(), rightShape, options.trueVocabulary().getAsLong());
+                && Vocabulary.hasRows(
+                        left.name(), leftShape, options.trueVocabulary().getAsLong())
+                && Vocabulary.hasRows(
+                        right.name(), rightShape, options.trueVocabulary().getAsLong());
         String note = "";
         if (cut) {
             long rows = options.trueVocabulary().getAsLong();
@@ -38,8 +40,7 @@ final class TensorPair {
             rightShape = rightShape.with(0, rows);
         }
         if (!leftShape.equals(rightShape)) {
-            return new TensorPair(
-                    left, right, Optional.empty(), "shape " + left.shape() + " against " + right.shape());
+            return new TensorPair(left, right, Optional.empty(), "shape " + left.shape() + " against " + right.shape());
         }
         if (!left.dtype().byteAligned() && left.dtype() != right.dtype()
                 || !right.dtype().byteAligned() && left.dtype() != right.dtype()) {
@@ -47,7 +48,9 @@ final class TensorPair {
         }
         TensorReading leftReading = TensorReading.of(left);
         TensorReading rightReading = TensorReading.of(right);
-        if (left.dtype() != right.dtype() && BlockComparer.of(left.dtype(), right.dtype(), options.tolerance()).isEmpty()) {
+        if (left.dtype() != right.dtype()
+                && BlockComparer.of(left.dtype(), right.dtype(), options.tolerance())
+                        .isEmpty()) {
             return new TensorPair(left, right, Optional.empty(), types(left.dtype(), right.dtype()));
         }
         if (cut) {
@@ -55,10 +58,7 @@ final class TensorPair {
             rightReading = rightReading.firstRows(rightShape.size(0));
         }
         return new TensorPair(
-                left,
-                right,
-                Optional.of(new PairComparer(leftReading, rightReading, options.tolerance())),
-                note);
+                left, right, Optional.of(new PairComparer(leftReading, rightReading, options.tolerance())), note);
     }
 
     private static String types(DType left, DType right) {
@@ -70,11 +70,15 @@ final class TensorPair {
     }
 
     TensorDiff compareHere() throws IOException {
-        return comparer.isEmpty() ? diff(Status.DIFFERENT, Optional.empty(), note) : diff(comparer.get().here());
+        return comparer.isEmpty()
+                ? diff(Status.DIFFERENT, Optional.empty(), note)
+                : diff(comparer.get().here());
     }
 
     TensorDiff compareOn(OrderedWork work) throws IOException {
-        return comparer.isEmpty() ? diff(Status.DIFFERENT, Optional.empty(), note) : diff(comparer.get().on(work));
+        return comparer.isEmpty()
+                ? diff(Status.DIFFERENT, Optional.empty(), note)
+                : diff(comparer.get().on(work));
     }
 
     private TensorDiff diff(Optional<TensorComparison> comparison) {

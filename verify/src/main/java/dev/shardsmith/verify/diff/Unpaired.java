@@ -50,8 +50,7 @@ final class Unpaired {
         Map<String, Deque<LogicalTensor>> byDigest = new HashMap<>();
         for (LogicalTensor tensor : extra) {
             Optional.ofNullable(digests.get(tensor.name()))
-                    .ifPresent(digest -> byDigest
-                            .computeIfAbsent(digest, none -> new ArrayDeque<>())
+                    .ifPresent(digest -> byDigest.computeIfAbsent(digest, none -> new ArrayDeque<>())
                             .add(tensor));
         }
         List<TensorDiff> found = new ArrayList<>();
@@ -101,8 +100,8 @@ final class Unpaired {
     }
 
     /** Digests by name, with type and shape in front, of the tensors that can have a partner. */
-    private static Map<String, String> digests(
-            List<LogicalTensor> missing, List<LogicalTensor> extra, OrderedWork work) throws IOException {
+    private static Map<String, String> digests(List<LogicalTensor> missing, List<LogicalTensor> extra, OrderedWork work)
+            throws IOException {
         Set<Likeness> onLeft = missing.stream().map(Likeness::of).collect(Collectors.toSet());
         Set<Likeness> onRight = extra.stream().map(Likeness::of).collect(Collectors.toSet());
         List<LogicalTensor> candidates = Stream.concat(missing.stream(), extra.stream())
@@ -116,7 +115,8 @@ final class Unpaired {
                     + TensorDigest.of(reading, new BlockReader()).sha256Hex());
         }
         work.inOrder(
-                tasks.iterator(), digest -> digests.put(candidates.get(digests.size()).name(), digest));
+                tasks.iterator(),
+                digest -> digests.put(candidates.get(digests.size()).name(), digest));
         return digests;
     }
 }

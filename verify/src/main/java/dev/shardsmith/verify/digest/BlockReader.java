@@ -48,7 +48,9 @@ public final class BlockReader {
         }
         if (filled != elements) {
             throw CheckpointException.of(
-                    CheckpointException.Kind.INCOMPLETE, "", (elements - filled) + " elements of " + box + " are missing");
+                    CheckpointException.Kind.INCOMPLETE,
+                    "",
+                    (elements - filled) + " elements of " + box + " are missing");
         }
         target.clear().limit(bytes);
     }
@@ -65,7 +67,8 @@ public final class BlockReader {
     private void copy(StoredTensor view, long at, long[] strides, ByteBuffer target) throws IOException {
         int size = view.dtype().byteSize();
         long extent = view.endOffset() - view.offset();
-        if (contiguous(view.shape().toArray(), view.strides(), strides) == view.shape().elements()) {
+        if (contiguous(view.shape().toArray(), view.strides(), strides)
+                == view.shape().elements()) {
             int start = Math.toIntExact(at * size);
             ByteBuffer part = target.duplicate();
             part.clear().position(start).limit(start + Math.toIntExact(view.bytes()));
@@ -94,11 +97,7 @@ public final class BlockReader {
         }
         long half = view.shape().size(widest) / 2;
         copy(view.narrow(widest, 0, half), at, strides, target);
-        copy(
-                view.narrow(widest, half, view.shape().size(widest) - half),
-                at + half * strides[widest],
-                strides,
-                target);
+        copy(view.narrow(widest, half, view.shape().size(widest) - half), at + half * strides[widest], strides, target);
     }
 
     /** Elements, counted from the innermost dimension, that follow each other on both sides. */

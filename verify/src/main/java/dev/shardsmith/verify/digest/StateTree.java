@@ -138,7 +138,9 @@ public final class StateTree {
                     children.add(new Node(node.path() + ".@state", given.value()));
                 }
             }
-            if (children.isEmpty() && object.args() instanceof PyTuple args && args.items().size() > 1) {
+            if (children.isEmpty()
+                    && object.args() instanceof PyTuple args
+                    && args.items().size() > 1) {
                 items(node.path(), args.items(), children);
             }
         }
@@ -180,7 +182,9 @@ public final class StateTree {
             sum.update(bytes.bytes());
             return "%d bytes, CRC-32C %08x".formatted(bytes.bytes().length, sum.getValue());
         }
-        if (value instanceof PyObject object && object.args() instanceof PyTuple args && !args.items().isEmpty()) {
+        if (value instanceof PyObject object
+                && object.args() instanceof PyTuple args
+                && !args.items().isEmpty()) {
             PyValue only = args.items().get(0);
             boolean scalar = only instanceof PyInt || only instanceof PyStr || only instanceof PyBool;
             return value.describe() + (scalar ? "(" + text(only) + ")" : "");

@@ -62,8 +62,8 @@ public final class TensorReading {
                     "elements of " + dtype.torchName() + " can be read only where they lie one after the other");
         }
         StoredTensor packed = pieces.get(0).data();
-        StoredTensor bytes = StoredTensor.contiguous(
-                name, DType.U8, Shape.of(packed.bytes()), packed.source(), packed.offset());
+        StoredTensor bytes =
+                StoredTensor.contiguous(name, DType.U8, Shape.of(packed.bytes()), packed.source(), packed.offset());
         return new TensorReading(name, DType.U8, bytes.shape(), List.of(Piece.whole(bytes)));
     }
 

@@ -29,8 +29,7 @@ class PairComparerTest {
             byte[] changed = elements.clone();
             changed[flipped] ^= (byte) (1 << random.nextInt(8));
             LogicalTensor right = RandomTensors.scatter("t", dtype, shape, changed, random);
-            TensorComparison found = new PairComparer(
-                            TensorReading.of(left), TensorReading.of(right), Tolerance.EXACT)
+            TensorComparison found = new PairComparer(TensorReading.of(left), TensorReading.of(right), Tolerance.EXACT)
                     .here()
                     .orElseThrow();
             assertThat(found.differing()).isEqualTo(1);
@@ -65,14 +64,15 @@ class PairComparerTest {
                         .orElseThrow();
             }
         }
-        assertThat(Arrays.stream(results).map(TensorComparison::cosine).distinct()).hasSize(1);
-        assertThat(Arrays.stream(results).map(TensorComparison::worst).distinct()).hasSize(1);
+        assertThat(Arrays.stream(results).map(TensorComparison::cosine).distinct())
+                .hasSize(1);
+        assertThat(Arrays.stream(results).map(TensorComparison::worst).distinct())
+                .hasSize(1);
         assertThat(results[0].differing()).isBetween(40L, 50L);
         try (OrderedWork work = new OrderedWork(2)) {
             LogicalTensor again = RandomTensors.scatter("t", DType.F32, shape, elements, Cases.random(5));
-            Optional<TensorComparison> same = new PairComparer(
-                            TensorReading.of(left), TensorReading.of(again), Tolerance.EXACT)
-                    .on(work);
+            Optional<TensorComparison> same =
+                    new PairComparer(TensorReading.of(left), TensorReading.of(again), Tolerance.EXACT).on(work);
             assertThat(same).isEmpty();
         }
     }

@@ -61,7 +61,12 @@ class BlockReaderTest {
     @Test
     void lazyConjugationAndNegationAreApplied() throws IOException {
         byte[] bytes = new byte[16];
-        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putFloat(1).putFloat(2).putFloat(-3).putFloat(4);
+        ByteBuffer.wrap(bytes)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putFloat(1)
+                .putFloat(2)
+                .putFloat(-3)
+                .putFloat(4);
         StoredTensor data = StoredTensor.contiguous("c", DType.C64, Shape.of(2), ByteSource.of("c", bytes), 0);
         ByteBuffer conjugate = ByteBuffer.wrap(readAll(LogicalTensor.whole("c", data.withFlags(true, false))))
                 .order(ByteOrder.LITTLE_ENDIAN);
@@ -105,8 +110,8 @@ class BlockReaderTest {
 
     @Test
     void typesBelowAByteAreReadAsTheirBytes() throws IOException {
-        StoredTensor packed = StoredTensor.contiguous(
-                "q", DType.QUINT4X2, Shape.of(5), ByteSource.of("q", new byte[] {1, 2, 3}), 0);
+        StoredTensor packed =
+                StoredTensor.contiguous("q", DType.QUINT4X2, Shape.of(5), ByteSource.of("q", new byte[] {1, 2, 3}), 0);
         assertThat(readAll(LogicalTensor.whole("q", packed))).containsExactly(1, 2, 3);
     }
 

@@ -31,8 +31,7 @@ public final class RandomTensors {
     /** The tensor with these row-major, little-endian elements, cut and stored in a random way. */
     public static LogicalTensor scatter(String name, DType dtype, Shape shape, byte[] elements, RandomGenerator random)
             throws CheckpointException {
-        StoredTensor whole =
-                StoredTensor.contiguous(name, dtype, shape, ByteSource.of(name, elements), 0);
+        StoredTensor whole = StoredTensor.contiguous(name, dtype, shape, ByteSource.of(name, elements), 0);
         List<Piece> pieces = new ArrayList<>();
         List<Box> boxes = new ArrayList<>(List.of(Box.whole(shape)));
         for (int cut = random.nextInt(5); cut > 0 && shape.rank() > 0; cut--) {

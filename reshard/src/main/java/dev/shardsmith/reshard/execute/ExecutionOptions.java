@@ -1,0 +1,148 @@
+package dev.shardsmith.reshard.execute;
+
+import java.io.IOException;
+
+/**
+ * How a plan is carried out.
+ *
+ * @param workers threads that move data
+ * @param memory bytes that the buffers of all workers may take together
+ * @param start what to do about what an earlier run left behind
+ * @param existing what to do about a destination that exists
+ * @param task the part of the work that this process does
+ * @param whenReplicasDiffer what to do when copies that must be equal are not
+ * @param readBack whether what was written is read again and compared with the sources before it is published
+ * @param progress told about progress
+ * @param sourceCheck run after the last byte was read; throws if the source changed meanwhile
+ */
+public record ExecutionOptions(
+        int workers,
+        long memory,
+        Start start,
+        Existing existing,
+        TaskShare task,
+        ReplicaMismatch whenReplicasDiffer,
+        ReadBackMode readBack,
+        Progress progress,
+        SourceCheck sourceCheck) {
+    private static final int MOST_WORKERS = 256;
+
+    /** What to do about what an earlier run left behind. */
+    public enum Start {
+        /** Refuse to go on from it. */
+        FRESH,
+        /** Go on from it, if it was made by the same plan. */
+        RESUME
+    }
+
+    /** What to do about a destination that exists, or an unfinished one of another plan. */
+    public enum Existing {
+        REFUSE,
+        REPLACE
+    }
+
+    /** What to do when copies that must be equal are not. */
+    public enum ReplicaMismatch {
+        REFUSE,
+        /** Take the first copy and count the elements that differ. */
+        COUNT
+    }
+
+    /** Whether what was written is read again. */
+    public enum ReadBackMode {
+        NONE,
+        /** Every slot is compared with the sources, and every file with the plan. */
+        COMPARE
+    }
+
+    /** Told about progress; calls never overlap, but come from several threads. */
+    @FunctionalInterface
+    public interface Progress {
+        /** So many bytes of the target are written, of so many. */
+        void update(long bytesDone, long bytesTotal);
+    }
+
+    /** Checks that the source is still as it was when the plan was made. */
+    @FunctionalInterface
+    public interface SourceCheck {
+        /** Throws if it is not. */
+        void verify() throws IOException;
+    }
+
+    /** Options with sensible numbers. */
+    public ExecutionOptions {
+        if (workers < 1 || workers > MOST_WORKERS) {
+            throw new IllegalArgumentException(workers + " workers");
+        }
+        if (memory < 1) {
+            throw new IllegalArgumentException(memory + " bytes of memory");
+        }
+    }
+
+    /** As many workers as processors up to 8, 64 MiB of buffers, nothing overwritten, no read-back. */
+    public static ExecutionOptions defaults() {
+        return new ExecutionOptions(
+                Math.max(1, Math.min(8, Runtime.getRuntime().availableProcessors())),
+                64L << 20,
+                Start.FRESH,
+                Existing.REFUSE,
+                TaskShare.ALL,
+                ReplicaMismatch.REFUSE,
+                ReadBackMode.NONE,
+                (done, total) -> {},
+                () -> {});
+    }
+
+    /** The same with another number of workers. */
+    public ExecutionOptions withWorkers(int number) {
+        return new ExecutionOptions(
+                number, memory, start, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+    }
+
+    /** The same with another bound on the buffers, in bytes. */
+    public ExecutionOptions withMemory(long bytes) {
+        return new ExecutionOptions(
+                workers, bytes, start, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+    }
+
+    /** The same with another way to start. */
+    public ExecutionOptions with(Start how) {
+        return new ExecutionOptions(
+                workers, memory, how, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+    }
+
+    /** The same with another answer to an existing destination. */
+    public ExecutionOptions with(Existing how) {
+        return new ExecutionOptions(
+                workers, memory, start, how, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+    }
+
+    /** The same for another part of the work. */
+    public ExecutionOptions with(TaskShare share) {
+        return new ExecutionOptions(
+                workers, memory, start, existing, share, whenReplicasDiffer, readBack, progress, sourceCheck);
+    }
+
+    /** The same with another answer to copies that differ. */
+    public ExecutionOptions with(ReplicaMismatch how) {
+        return new ExecutionOptions(workers, memory, start, existing, task, how, readBack, progress, sourceCheck);
+    }
+
+    /** The same with or without reading back. */
+    public ExecutionOptions with(ReadBackMode mode) {
+        return new ExecutionOptions(
+                workers, memory, start, existing, task, whenReplicasDiffer, mode, progress, sourceCheck);
+    }
+
+    /** The same with another listener. */
+    public ExecutionOptions withProgress(Progress listener) {
+        return new ExecutionOptions(
+                workers, memory, start, existing, task, whenReplicasDiffer, readBack, listener, sourceCheck);
+    }
+
+    /** The same with another check of the source. */
+    public ExecutionOptions withSourceCheck(SourceCheck check) {
+        return new ExecutionOptions(
+                workers, memory, start, existing, task, whenReplicasDiffer, readBack, progress, check);
+    }
+}

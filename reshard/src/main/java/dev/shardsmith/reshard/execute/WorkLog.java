@@ -1,0 +1,115 @@
+package dev.shardsmith.reshard.execute;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.BitSet;
+
+/**
+ * Collects finished units and journals them in batches, each after its data was brought to the disk, on a thread of its own so
+ * that no worker waits for the disk.
+ */
+final class WorkLog implements Closeable {
+    private static final long BATCH_BYTES = 256L << 20;
+    private static final long BATCH_MILLIS = 2_000;
+
+    private final Journal journal;
+    private final TargetFiles files;
+    private final Thread thread;
+    private BitSet units = new BitSet();
+    private WorkResult result = new WorkResult();
+    private long bytes;
+    private boolean stopped;
+    private IOException failure;
+
+    WorkLog(Journal journal, TargetFiles files) {
+        this.journal = journal;
+        this.files = files;
+        this.thread = new Thread(this::keep, "shardsmith-journal");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Notes a finished unit; fails if journalling has failed. */
+    synchronized void finished(int unit, long unitBytes, WorkResult unitResult) throws IOException {
+        if (failure != null) {
+            throw failure;
+        }
+        units.set(unit);
+        result.addAll(unitResult);
+        bytes += unitBytes;
+        if (bytes >= BATCH_BYTES) {
+            notifyAll();
+        }
+    }
+
+    /** Journals what is left and ends the thread. */
+    @Override
+    public void close() throws IOException {
+        synchronized (this) {
+            stopped = true;
+            notifyAll();
+        }
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        synchronized (this) {
+            if (failure != null) {
+                throw failure;
+            }
+        }
+    }
+
+    private void keep() {
+        try {
+            while (awaitBatch()) {
+                writeBatch();
+            }
+            writeBatch();
+        } catch (IOException e) {
+            synchronized (this) {
+                failure = e;
+            }
+        }
+    }
+
+    /** Waits until a batch is due; false once there will be no more. */
+    private synchronized boolean awaitBatch() {
+        long deadline = System.nanoTime() + BATCH_MILLIS * 1_000_000;
+        while (!stopped && bytes < BATCH_BYTES) {
+            long left = (deadline - System.nanoTime()) / 1_000_000;
+            if (left <= 0) {
+                break;
+            }
+            try {
+                wait(left);
+            } catch (InterruptedException e) {
+                return false;
+            }
+        }
+        return !stopped;
+    }
+
+    private void writeBatch() throws IOException {
+        BitSet batchUnits;
+        WorkResult batch;
+        synchronized (this) {
+            batchUnits = units;
+            batch = result;
+            units = new BitSet();
+            result = new WorkResult();
+            bytes = 0;
+        }
+        if (!batchUnits.isEmpty()) {
+            files.force();
+            journal.append(batchUnits, batch, false);
+        }
+    }
+}

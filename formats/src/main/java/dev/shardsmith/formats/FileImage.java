@@ -1,5 +1,6 @@
 package dev.shardsmith.formats;
 
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -31,4 +32,26 @@ public record FileImage(String path, long size, List<Literal> literals, List<Slo
 
     /** Where in the file the CRC-32 of slot number {@code slot} goes. */
     public record CrcPatch(long offset, int slot) {}
+
+    /** One file made of several, one after the other without gaps; slots keep their order. */
+    public static FileImage concatenate(String path, List<FileImage> parts) {
+        long size = 0;
+        List<Literal> literals = new ArrayList<>();
+        List<Slot> slots = new ArrayList<>();
+        List<CrcPatch> crcPatches = new ArrayList<>();
+        for (FileImage part : parts) {
+            int firstSlot = slots.size();
+            for (Literal literal : part.literals) {
+                literals.add(new Literal(size + literal.offset(), literal.bytes()));
+            }
+            for (Slot slot : part.slots) {
+                slots.add(new Slot(slot.key(), size + slot.offset(), slot.length()));
+            }
+            for (CrcPatch patch : part.crcPatches) {
+                crcPatches.add(new CrcPatch(size + patch.offset(), firstSlot + patch.slot()));
+            }
+            size = Math.addExact(size, part.size);
+        }
+        return new FileImage(path, size, literals, slots, crcPatches);
+    }
 }

@@ -24,7 +24,7 @@ abstract sealed class PickleFrame {
         PyValue advance(PickleWriter writer) throws CheckpointException {
             if (!done) {
                 done = true;
-                return reference.id();
+                return writer.idOf(reference);
             }
             writer.out().op(Opcode.BINPERSID);
             return null;

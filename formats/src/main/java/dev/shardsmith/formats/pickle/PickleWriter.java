@@ -36,7 +36,18 @@ public final class PickleWriter {
     /** For values that are complete before they are memoised: the memo's size when each was last begun. */
     private final Map<PyValue, Integer> begun = new IdentityHashMap<>();
 
-    private PickleWriter() {}
+    private final PersistentIds ids;
+
+    private PickleWriter(PersistentIds ids) {
+        this.ids = ids;
+    }
+
+    /** Says how references to the outside are written. */
+    @FunctionalInterface
+    public interface PersistentIds {
+        /** The id to write for a reference; called for each, in the order of the pickle. */
+        PyValue idOf(PyPersistent reference) throws CheckpointException;
+    }
 
     /**
      * The pickle of a graph.
@@ -44,7 +55,12 @@ public final class PickleWriter {
      * @throws CheckpointException if protocol 2 cannot express the graph, or the result would be longer than 2 GiB
      */
     public static byte[] write(PyValue root) throws CheckpointException {
-        return new PickleWriter().run(root);
+        return write(root, PyPersistent::id);
+    }
+
+    /** The pickle of a graph, with other ids for its references to the outside. */
+    public static byte[] write(PyValue root, PersistentIds ids) throws CheckpointException {
+        return new PickleWriter(ids).run(root);
     }
 
     private byte[] run(PyValue root) throws CheckpointException {
@@ -65,6 +81,10 @@ public final class PickleWriter {
 
     PickleOutput out() {
         return out;
+    }
+
+    PyValue idOf(PyPersistent reference) throws CheckpointException {
+        return ids.idOf(reference);
     }
 
     boolean isMemoized(PyValue value) {

@@ -55,7 +55,7 @@ final class TensorNames {
             Optional<TorchTensor> tensor = interpreter.of(visit.node);
             if (tensor.isPresent()) {
                 tensor(visit, tensor.get());
-            } else if (entered.add(visit.node)) {
+            } else if (interpreter.storage(visit.node).isEmpty() && entered.add(visit.node)) {
                 container(visit.path, visit.node);
             }
             for (int i = children.size() - 1; i >= 0; i--) {

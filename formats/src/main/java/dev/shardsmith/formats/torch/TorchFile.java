@@ -125,7 +125,7 @@ public final class TorchFile {
                 },
                 limits);
         TorchFile file = new TorchFile(Container.PICKLE, source, pickle, storages, Optional.empty(), List.of());
-        if (file.tensors.isEmpty()) {
+        if (file.tensors.isEmpty() && file.storages().isEmpty()) {
             throw FileKind.PICKLE.refusal(source);
         }
         return file;
@@ -166,7 +166,7 @@ public final class TorchFile {
         return storages.of(node);
     }
 
-    /** The storages that tensors of the file look at, in the order of first use. */
+    /** The storages of the file, in the order of first use. */
     public List<TorchStorage> storages() {
         return storages.all();
     }

@@ -69,6 +69,18 @@ final class PickleInput {
         return Long.reverseBytes(i64());
     }
 
+    /** Passes over {@code length} bytes. */
+    void skip(long length) throws IOException {
+        checkLength(length);
+        if (length <= limit - at) {
+            at += (int) length;
+        } else {
+            base = position() + length;
+            at = 0;
+            limit = 0;
+        }
+    }
+
     /** A copy of the next {@code length} bytes; the caller has checked the length with {@link #checkLength}. */
     byte[] bytes(int length) throws IOException {
         byte[] bytes = new byte[length];

@@ -1,6 +1,7 @@
 package dev.shardsmith.formats.pickle;
 
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -10,6 +11,7 @@ final class PickleMemo {
 
     private PyValue[] dense = new PyValue[64];
     private final Map<Long, PyValue> sparse = new HashMap<>();
+    private final BitSet dropped = new BitSet();
     private int count;
 
     /** Number of entries. */
@@ -29,6 +31,14 @@ final class PickleMemo {
             }
             dense[slot] = value;
         } else if (sparse.put(index, value) == null) {
+            count++;
+        }
+    }
+
+    /** Counts an entry that is never fetched. */
+    void drop(long index) {
+        if (!dropped.get((int) index)) {
+            dropped.set((int) index);
             count++;
         }
     }

@@ -6,9 +6,11 @@ import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Reads a pickle of any protocol into a graph of {@link PyValue} nodes; nothing in it is looked up or called.
@@ -28,6 +30,18 @@ public final class PickleReader {
         public void built(PyObject object, long offset) {}
     };
 
+    private static final PickleConsumer KEEP_ALL = new PickleConsumer() {
+        @Override
+        public boolean entries(List<PyEntry> entries) {
+            return false;
+        }
+
+        @Override
+        public boolean values(List<PyValue> values) {
+            return false;
+        }
+    };
+
     private static final int HIGHEST_PROTOCOL = 5;
 
     /** Rough sizes of nodes on the heap, in bytes; only for the limit. */
@@ -38,18 +52,33 @@ public final class PickleReader {
     private final String source;
     private final PickleLimits limits;
     private final PickleListener listener;
+    private final PickleConsumer consumer;
+    /** Memo entries that are fetched somewhere, if only these are to be kept. */
+    private final Optional<BitSet> fetched;
+
     private final PickleInput in;
     private final PickleStack stack = new PickleStack();
     private final PickleMemo memo = new PickleMemo();
     private final Map<PyGlobal, PyGlobal> globals = new HashMap<>();
     private long graphBytes;
+    /** The share of graphBytes that the memo holds on to. */
+    private long memoBytes;
+
     private int protocol;
     private long opOffset;
 
-    private PickleReader(ByteSource source, long start, PickleLimits limits, PickleListener listener) {
+    private PickleReader(
+            ByteSource source,
+            long start,
+            PickleLimits limits,
+            PickleListener listener,
+            PickleConsumer consumer,
+            Optional<BitSet> fetched) {
         this.source = source.name();
         this.limits = limits;
         this.listener = listener;
+        this.consumer = consumer;
+        this.fetched = fetched;
         this.in = new PickleInput(source, start, source.size());
     }
 
@@ -61,10 +90,22 @@ public final class PickleReader {
     /** Reads a pickle and tells a listener about the names and calls in it as they come. */
     public static Unpickled read(ByteSource source, long start, PickleLimits limits, PickleListener listener)
             throws IOException {
+        checkStart(source, start);
+        return new PickleReader(source, start, limits, listener, KEEP_ALL, Optional.empty()).run(start);
+    }
+
+    /** Reads a large pickle, most of which a consumer takes away as it comes; goes through it twice. */
+    public static Unpickled read(ByteSource source, long start, PickleLimits limits, PickleConsumer consumer)
+            throws IOException {
+        checkStart(source, start);
+        BitSet fetched = PickleReferences.scan(source, start);
+        return new PickleReader(source, start, limits, NOBODY, consumer, Optional.of(fetched)).run(start);
+    }
+
+    private static void checkStart(ByteSource source, long start) throws CheckpointException {
         if (start < 0 || start > source.size()) {
             throw CheckpointException.truncated(source.name(), start, "a pickle should begin here, past the end");
         }
-        return new PickleReader(source, start, limits, listener).run(start);
     }
 
     /** Reads the pickle that a source begins with, within the default limits. */
@@ -103,7 +144,7 @@ public final class PickleReader {
             case Opcode.BINUNICODE8 -> pushStr(in.i64());
             case Opcode.MARK -> {
                 grow(SLOT);
-                stack.mark();
+                stack.mark(graphBytes - memoBytes);
             }
             case Opcode.TUPLE -> tupleAboveMark();
             case Opcode.TUPLE1 -> tuple(1);
@@ -302,7 +343,11 @@ public final class PickleReader {
         PyValue key = pop();
         PyValue target = peek();
         if (target instanceof PyDict dict) {
-            dict.entries().add(new PyEntry(key, value));
+            PyEntry entry = new PyEntry(key, value);
+            if (consumer != KEEP_ALL && consumer.entries(List.of(entry))) {
+                return;
+            }
+            dict.entries().add(entry);
         } else {
             itemsOf(target).add(new PyEntry(key, value));
         }
@@ -313,12 +358,30 @@ public final class PickleReader {
         requireMark();
         PyValue target = belowMark();
         if (target instanceof PyDict dict) {
+            if (consumer != KEEP_ALL && consumed()) {
+                return;
+            }
             dict.reserve(stack.countAboveMark() / 2);
             fill(dict.entries());
         } else if (stack.countAboveMark() > 0) {
             fill(itemsOf(target));
         }
         dropToMark();
+    }
+
+    /** True if the consumer takes the entries above the mark; then they, and all made for them, are forgotten. */
+    private boolean consumed() throws CheckpointException {
+        List<PyEntry> entries = new ArrayList<>(stack.countAboveMark() / 2);
+        fill(entries);
+        return forgetIf(consumer.entries(entries));
+    }
+
+    private boolean forgetIf(boolean taken) throws CheckpointException {
+        if (taken) {
+            graphBytes = stack.markNote() + memoBytes;
+            dropToMark();
+        }
+        return taken;
     }
 
     private List<PyEntry> itemsOf(PyValue target) throws CheckpointException {
@@ -355,7 +418,11 @@ public final class PickleReader {
     private void appends() throws CheckpointException {
         requireMark();
         if (stack.countAboveMark() > 0) {
-            appendTarget(belowMark()).addAll(values());
+            PyValue target = belowMark();
+            if (consumer != KEEP_ALL && target instanceof PyList && forgetIf(consumer.values(stack.aboveMark()))) {
+                return;
+            }
+            appendTarget(target).addAll(values());
         }
         dropToMark();
     }
@@ -449,8 +516,16 @@ public final class PickleReader {
         if (memo.size() >= limits.memoEntries()) {
             throw limit("the memo has more than " + limits.memoEntries() + " entries");
         }
+        PyValue value = peek();
+        if (fetched.isPresent()) {
+            if (PickleReferences.mayDrop(index) && !fetched.get().get((int) index)) {
+                memo.drop(index);
+                return;
+            }
+            memoBytes += 2 * NODE + (value instanceof PyStr text ? text.value().length() : 0);
+        }
         grow(SLOT);
-        memo.put(index, peek());
+        memo.put(index, value);
     }
 
     private void push(PyValue value) {

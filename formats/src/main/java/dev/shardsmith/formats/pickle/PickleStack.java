@@ -8,6 +8,7 @@ final class PickleStack {
     private PyValue[] values = new PyValue[64];
     private int size;
     private int[] marks = new int[16];
+    private long[] notes = new long[16];
     private int markCount;
 
     /** The height below which nothing may be popped: that of the last mark. */
@@ -35,12 +36,20 @@ final class PickleStack {
         return size == fence ? null : values[size - 1];
     }
 
-    void mark() {
+    /** Sets a mark with a number to remember. */
+    void mark(long note) {
         if (markCount == marks.length) {
             marks = Arrays.copyOf(marks, Math.multiplyExact(markCount, 2));
+            notes = Arrays.copyOf(notes, marks.length);
         }
+        notes[markCount] = note;
         marks[markCount++] = size;
         fence = size;
+    }
+
+    /** The number that the last mark remembers. */
+    long markNote() {
+        return notes[markCount - 1];
     }
 
     boolean hasMark() {

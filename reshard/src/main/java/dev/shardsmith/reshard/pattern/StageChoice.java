@@ -108,7 +108,8 @@ public record StageChoice(StageLayout layout, List<String> notes) {
         if (layers % stages != 0) {
             notes.add("%d layers do not divide by %d stages; they are divided %s".formatted(layers, stages, counts));
             warnOld(field, notes);
-        } else if (virtual == 1 && field == PatternField.OVERRIDE_PATTERN) {
+        } else if (virtual == 1 && (field == PatternField.OVERRIDE_PATTERN || !source.hasPipes())) {
+            // Megatron's own checkpoints keep a pattern without pipes as it is for every even division.
             return source.withoutPipes();
         } else if (virtual > 1) {
             warnOld(field, notes);

@@ -32,7 +32,6 @@ import java.util.OptionalLong;
  * @param convNaming spelling of the convolution's keys
  * @param tie what becomes of tied embeddings
  * @param maxShardSize largest size of one file of a Hugging Face folder, in bytes
- * @param iteration iteration to write
  * @param resetIterations set the iteration and the consumed samples to 0
  * @param set fields of the saved options to set
  * @param rules divisions of parameters that the family does not know
@@ -58,7 +57,6 @@ public record ConversionOptions(
         ConvNaming convNaming,
         Tie tie,
         OptionalLong maxShardSize,
-        OptionalLong iteration,
         boolean resetIterations,
         Map<String, String> set,
         List<UserRule> rules,
@@ -133,8 +131,6 @@ public record ConversionOptions(
         public Tie tie = Tie.KEEP;
         /** Largest size of one file. */
         public OptionalLong maxShardSize = OptionalLong.empty();
-        /** Iteration to write. */
-        public OptionalLong iteration = OptionalLong.empty();
         /** Set counters to 0. */
         public boolean resetIterations;
         /** Fields of the saved options to set. */
@@ -167,7 +163,6 @@ public record ConversionOptions(
                     convNaming,
                     tie,
                     maxShardSize,
-                    iteration,
                     resetIterations,
                     new LinkedHashMap<>(set),
                     rules,

@@ -1,6 +1,8 @@
 package dev.shardsmith.reshard.view;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.reshard.state.ExtraState;
+import dev.shardsmith.reshard.state.ModelState;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -80,11 +82,13 @@ public final class ModelView implements Closeable {
     private final List<ExtraState> extraStates;
     private final ModelState state;
     private final Map<String, Object> config;
+    private final List<String> order;
+    private final Optional<String> iterationFolder;
     private final List<RankShard> ranks;
     private final List<String> warnings;
     private final FilePool files;
 
-    ModelView(ModelViewParts parts) {
+    ModelView(ModelViewBuilder parts) {
         this.path = parts.path;
         this.layout = parts.layout;
         this.family = parts.family;
@@ -96,6 +100,8 @@ public final class ModelView implements Closeable {
         this.extraStates = List.copyOf(parts.extraStates);
         this.state = parts.state;
         this.config = parts.config;
+        this.order = List.copyOf(parts.order);
+        this.iterationFolder = parts.iterationFolder;
         this.ranks = List.copyOf(parts.ranks);
         this.warnings = List.copyOf(parts.warnings);
         this.files = parts.files;
@@ -154,6 +160,16 @@ public final class ModelView implements Closeable {
     /** The parsed {@code config.json}: maps, lists, strings, numbers, booleans; empty where there is none. */
     public Map<String, Object> config() {
         return config;
+    }
+
+    /** Names of all tensors and opaque states in the order in which the source has them. */
+    public List<String> order() {
+        return order;
+    }
+
+    /** The name of the iteration's folder, {@code iter_0001000} or {@code release}, in layouts that have one. */
+    public Optional<String> iterationFolder() {
+        return iterationFolder;
     }
 
     /** What each rank holds with its own local shapes; one entry for layouts without ranks. */

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.view;
 
+import dev.shardsmith.reshard.state.ModelState;
 import java.util.Map;
 
 /**
@@ -12,5 +13,7 @@ import java.util.Map;
  * @param virtual virtual stage on the pipeline rank
  * @param expert expert-parallel rank
  * @param tensors the rank's tensors; offsets of their pieces are local
+ * @param state what the rank holds besides the model
  */
-public record RankShard(int tensor, int pipeline, int virtual, int expert, Map<String, LogicalTensor> tensors) {}
+public record RankShard(
+        int tensor, int pipeline, int virtual, int expert, Map<String, LogicalTensor> tensors, ModelState state) {}

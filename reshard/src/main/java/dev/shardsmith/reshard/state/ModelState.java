@@ -1,8 +1,7 @@
-package dev.shardsmith.reshard.view;
+package dev.shardsmith.reshard.state;
 
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyValue;
-import dev.shardsmith.reshard.family.MegatronArgs;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;

@@ -1,4 +1,4 @@
-package dev.shardsmith.reshard.view;
+package dev.shardsmith.reshard.state;
 
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyValue;

@@ -1,4 +1,4 @@
-package dev.shardsmith.reshard.family;
+package dev.shardsmith.reshard.state;
 
 import dev.shardsmith.formats.pickle.PyBool;
 import dev.shardsmith.formats.pickle.PyDict;

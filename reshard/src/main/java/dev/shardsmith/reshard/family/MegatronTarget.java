@@ -1,0 +1,129 @@
+package dev.shardsmith.reshard.family;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
+import dev.shardsmith.reshard.plan.Dropped;
+import dev.shardsmith.reshard.plan.Fill;
+import dev.shardsmith.reshard.plan.TargetModel;
+import dev.shardsmith.reshard.plan.TargetTensor;
+import dev.shardsmith.reshard.region.Box;
+import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/**
+ * The logical tensors of a Megatron target: those of the source, with the names, vocabulary rows and element types that the user
+ * wants.
+ */
+public final class MegatronTarget {
+    /** Small parameters whose exponential or sum is sensitive to rounding; frameworks want them in float32. */
+    private static final Set<String> SENSITIVE = Set.of(
+            "mixer.A_log",
+            "mixer.D",
+            "mixer.dt_bias",
+            "self_attention.A_log",
+            "self_attention.dt_bias",
+            "mlp.router.expert_bias",
+            "mlp.router.qb_beta");
+
+    private static final Set<String> VOCABULARY_ROWS =
+            Set.of("embedding.word_embeddings.weight", "output_layer.weight", "output_layer.bias");
+
+    private MegatronTarget() {}
+
+    /**
+     * The target's tensors.
+     *
+     * @param source a view of the Megatron family
+     * @param options what the user wants
+     * @param tensor tensor-parallel size of the target
+     * @param padded whether the target's layout pads the vocabulary by Megatron's rule
+     */
+    public static TargetModel of(ModelView source, ConversionOptions options, int tensor, boolean padded)
+            throws CheckpointException {
+        TargetModel model = TargetModel.empty();
+        for (LogicalTensor logical : source.tensors().values()) {
+            MegatronName name = MegatronName.parse(logical.name());
+            Shape shape = logical.shape();
+            String target = named(name, options.convNaming());
+            if (VOCABULARY_ROWS.contains(logical.name())) {
+                shape = vocabulary(source, logical, options, tensor, padded, model);
+            }
+            model.add(new TargetTensor(target, logical.name(), dtype(logical, name, options, model), shape));
+        }
+        return model;
+    }
+
+    private static Shape vocabulary(
+            ModelView source,
+            LogicalTensor logical,
+            ConversionOptions options,
+            int tensor,
+            boolean padded,
+            TargetModel model)
+            throws CheckpointException {
+        Optional<MegatronArgs> args = source.state().args();
+        OptionalLong real = args.map(given -> given.integer("vocab_size")).orElse(OptionalLong.empty());
+        if (real.isEmpty() && source.config().get("vocab_size") instanceof Number rows) {
+            real = OptionalLong.of(rows.longValue());
+        }
+        long divisor = args.map(given -> given.integer("make_vocab_size_divisible_by", 128)).orElse(128L);
+        long rows = logical.shape().size(0);
+        Vocabulary vocabulary =
+                new Vocabulary(rows, real, Math.max(1, divisor), source.parallelism().tensor());
+        Vocabulary.Target target = vocabulary.target(options, tensor, padded);
+        if (!target.note().isEmpty() && !model.notes().contains(target.note())) {
+            model.notes().add(target.note());
+        }
+        Shape shape = logical.shape().with(0, target.rows());
+        if (target.rows() > rows) {
+            Box box = Box.slice(shape, 0, rows, target.rows() - rows);
+            model.fills().put(logical.name(), List.of(new Fill(box, options.padFill())));
+        } else if (target.rows() < rows) {
+            long elements = Box.slice(logical.shape(), 0, target.rows(), rows - target.rows()).elements();
+            model.dropped()
+                    .add(new Dropped(
+                            logical.name() + "[" + target.rows() + ":" + rows + "]",
+                            elements,
+                            logical.dtype().bytes(elements),
+                            "vocabulary padding"));
+        }
+        return shape;
+    }
+
+    private static DType dtype(
+            LogicalTensor logical, MegatronName name, ConversionOptions options, TargetModel model) {
+        if (options.dtype().isEmpty() || logical.dtype().kind() != DType.Kind.FLOAT) {
+            return logical.dtype();
+        }
+        if (SENSITIVE.contains(name.suffix()) && logical.dtype() == DType.F32) {
+            String note = "A_log, D, dt_bias and router biases stay float32: their rounding would change the model";
+            if (!model.notes().contains(note)) {
+                model.notes().add(note);
+            }
+            return logical.dtype();
+        }
+        return options.dtype().get();
+    }
+
+    /** The name of a parameter with the convolution's keys in the wanted spelling. */
+    static String named(MegatronName name, ConvNaming naming) {
+        String suffix = name.suffix();
+        return switch (naming) {
+            case KEEP -> name.key();
+            case OLD -> suffix.equals("mixer.conv1d_weight")
+                    ? name.prefix() + "mixer.conv1d.weight"
+                    : suffix.equals("mixer.conv1d_bias") ? name.prefix() + "mixer.conv1d.bias" : name.key();
+            case NEW -> suffix.equals("mixer.conv1d.weight")
+                    ? name.prefix() + "mixer.conv1d_weight"
+                    : suffix.equals("mixer.conv1d.bias") ? name.prefix() + "mixer.conv1d_bias" : name.key();
+        };
+    }
+}

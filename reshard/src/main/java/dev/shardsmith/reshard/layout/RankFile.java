@@ -1,0 +1,95 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.pickle.PyDict;
+import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyObject;
+import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.formats.torch.TorchFile;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/** One rank's {@code model_optim_rng.pt}: a dict of state with the model, or one model per virtual stage, in it. */
+final class RankFile {
+    private static final Pattern CHUNK = Pattern.compile("model\\d*");
+
+    private final TorchFile file;
+    private final String name;
+    private final Map<String, PyValue> entries = new LinkedHashMap<>();
+
+    private RankFile(TorchFile file, String name) {
+        this.file = file;
+        this.name = name;
+    }
+
+    /** Opens a rank's file; reads its directory and pickle only. */
+    static RankFile open(FilePool pool, Path path, String name) throws IOException {
+        RankFile rank = new RankFile(TorchFile.open(pool, path), name);
+        if (!(rank.file.root() instanceof PyDict dict)) {
+            throw CheckpointException.of(Kind.UNSUPPORTED, name, "the file holds no dict of a training checkpoint");
+        }
+        for (PyEntry entry : dict.entries()) {
+            if (entry.key() instanceof PyStr key) {
+                rank.entries.put(key.value(), entry.value());
+            }
+        }
+        return rank;
+    }
+
+    /** The name for messages. */
+    String name() {
+        return name;
+    }
+
+    /** The top-level entries in order, those of the model included. */
+    Map<String, PyValue> entries() {
+        return entries;
+    }
+
+    /** Keys of the model's chunks in order: {@code model}, or {@code model0}, {@code model1}, …. */
+    List<String> chunkKeys() {
+        List<String> keys = new ArrayList<>();
+        for (String key : entries.keySet()) {
+            if (CHUNK.matcher(key).matches()) {
+                keys.add(key);
+            }
+        }
+        keys.sort((a, b) -> a.length() != b.length() ? a.length() - b.length() : a.compareTo(b));
+        return keys;
+    }
+
+    /** The entries of one chunk of the model, by local key, in order. */
+    Map<String, PyValue> chunk(String key) throws CheckpointException {
+        PyValue node = entries.get(key);
+        List<PyEntry> items;
+        if (node instanceof PyDict dict) {
+            items = dict.entries();
+        } else if (node instanceof PyObject object) {
+            items = object.entries();
+        } else {
+            throw CheckpointException.of(Kind.UNSUPPORTED, name, "its entry '" + key + "' is no dict of tensors");
+        }
+        Map<String, PyValue> chunk = new LinkedHashMap<>();
+        for (PyEntry item : items) {
+            if (item.key() instanceof PyStr text) {
+                chunk.put(text.value(), item.value());
+            }
+        }
+        return chunk;
+    }
+
+    /** The strided view of a tensor's node, if the node is a plain tensor. */
+    Optional<StoredTensor> tensor(PyValue node) {
+        return file.tensor(node);
+    }
+}

@@ -1,0 +1,115 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.reshard.state.MegatronArgs;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Which folder belongs to which tensor, pipeline and expert rank.
+ *
+ * <p>{@code mp_rank_TT[_PPP][_EEE]}: the pipeline's number is there only if there is more than one stage, the expert's only if
+ * there is more than one expert rank. With two numbers the saved options tell which the second is.
+ *
+ * @param tensor number of tensor-parallel ranks
+ * @param pipeline number of pipeline ranks
+ * @param expert number of expert-parallel ranks
+ * @param ranks the folders by their three ranks
+ */
+record RankGrid(int tensor, int pipeline, int expert, Map<Rank, RankPath> ranks) {
+    private static final int NAMES_SHOWN = 8;
+
+    /** The three ranks of a folder. */
+    record Rank(int tensor, int pipeline, int expert) {
+        /** The folder's name in a grid of the given sizes. */
+        String folder(int pipelineSize, int expertSize) {
+            StringBuilder name = new StringBuilder("mp_rank_%02d".formatted(tensor));
+            if (pipelineSize > 1) {
+                name.append("_%03d".formatted(pipeline));
+            }
+            if (expertSize > 1) {
+                name.append("_%03d".formatted(expert));
+            }
+            return name.toString();
+        }
+    }
+
+    /**
+     * Sorts folders into a grid.
+     *
+     * @param where the folder that holds them, for messages
+     * @param args the saved options, if there are any
+     * @throws CheckpointException if a folder is missing, surplus or contradicts the saved options
+     */
+    static RankGrid of(String where, List<RankPath> folders, Optional<MegatronArgs> args) throws CheckpointException {
+        int numbers = folders.get(0).numbers().length;
+        int largestSecond = 0;
+        for (RankPath folder : folders) {
+            if (folder.numbers().length != numbers) {
+                throw CheckpointException.of(
+                        Kind.INCONSISTENT,
+                        where,
+                        "the folders " + folders.get(0).folder() + " and " + folder.folder()
+                                + " belong to different parallel layouts");
+            }
+            largestSecond = numbers > 1 ? Math.max(largestSecond, folder.numbers()[1]) : 0;
+        }
+        int pipelineArgs = args.map(MegatronArgs::pipelineParallel).orElse(1);
+        int expertArgs = args.map(MegatronArgs::expertParallel).orElse(1);
+        boolean secondIsExpert = numbers == 2 && pipelineArgs == 1 && expertArgs > 1;
+        if (numbers == 2 && args.isPresent() && pipelineArgs == 1 && expertArgs == 1 && largestSecond > 0) {
+            throw CheckpointException.of(
+                    Kind.INCONSISTENT,
+                    where,
+                    "the folders have two numbers (" + folders.get(0).folder()
+                            + "), but the saved options say PP 1 and EP 1");
+        }
+        Map<Rank, RankPath> ranks = new LinkedHashMap<>();
+        int tensor = args.map(MegatronArgs::tensorParallel).orElse(1);
+        int pipeline = pipelineArgs;
+        int expert = expertArgs;
+        for (RankPath folder : folders) {
+            int[] given = folder.numbers();
+            int second = numbers > 1 ? given[1] : 0;
+            Rank rank = new Rank(
+                    given[0], secondIsExpert ? 0 : second, numbers > 2 ? given[2] : secondIsExpert ? second : 0);
+            tensor = Math.max(tensor, rank.tensor() + 1);
+            pipeline = Math.max(pipeline, rank.pipeline() + 1);
+            expert = Math.max(expert, rank.expert() + 1);
+            ranks.put(rank, folder);
+        }
+        RankGrid grid = new RankGrid(tensor, pipeline, expert, ranks);
+        grid.requireComplete(where);
+        return grid;
+    }
+
+    private void requireComplete(String where) throws CheckpointException {
+        List<String> missing = new ArrayList<>();
+        long expected = (long) tensor * pipeline * expert;
+        if (expected > 1_000_000) {
+            throw CheckpointException.of(Kind.LIMIT, where, "the folders' names claim " + expected + " ranks");
+        }
+        for (int t = 0; t < tensor; t++) {
+            for (int p = 0; p < pipeline; p++) {
+                for (int e = 0; e < expert; e++) {
+                    Rank rank = new Rank(t, p, e);
+                    if (!ranks.containsKey(rank)) {
+                        missing.add(rank.folder(pipeline, expert));
+                    }
+                }
+            }
+        }
+        if (!missing.isEmpty()) {
+            String shown = String.join(", ", missing.subList(0, Math.min(NAMES_SHOWN, missing.size())));
+            throw CheckpointException.of(
+                    Kind.INCOMPLETE,
+                    where,
+                    missing.size() + " of " + expected + " rank folders are missing: " + shown
+                            + (missing.size() > NAMES_SHOWN ? ", …" : ""));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package dev.shardsmith.reshard.view;
+
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.reshard.state.ExtraState;
+import dev.shardsmith.reshard.state.ModelState;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** What a layout's reader gathers while it opens a checkpoint. */
+public final class ModelViewBuilder {
+    final Path path;
+    final FilePool files;
+    final ModelView.Layout layout;
+    final Map<String, LogicalTensor> tensors = new LinkedHashMap<>();
+    final List<String> unknown = new ArrayList<>();
+    final List<ExtraState> extraStates = new ArrayList<>();
+    final List<String> order = new ArrayList<>();
+    final List<RankShard> ranks = new ArrayList<>();
+    final List<String> warnings = new ArrayList<>();
+    ModelView.Family family = ModelView.Family.PLAIN;
+    String description = "";
+    Parallelism parallelism = Parallelism.NONE;
+    Optional<String> pattern = Optional.empty();
+    ModelState state = ModelState.none();
+    Map<String, Object> config = Map.of();
+    Optional<String> iterationFolder = Optional.empty();
+
+    /** A view of a path whose files are opened through a pool. */
+    public ModelViewBuilder(Path path, FilePool files, ModelView.Layout layout) {
+        this.path = path;
+        this.files = files;
+        this.layout = layout;
+    }
+
+    /** Sets the family of the model. */
+    public ModelViewBuilder family(ModelView.Family newFamily) {
+        family = newFamily;
+        return this;
+    }
+
+    /** Sets the line that says what the checkpoint was taken for. */
+    public ModelViewBuilder description(String text) {
+        description = text;
+        return this;
+    }
+
+    /** Sets over how many ranks the checkpoint is spread. */
+    public ModelViewBuilder parallelism(Parallelism sizes) {
+        parallelism = sizes;
+        return this;
+    }
+
+    /** Sets the saved hybrid layer pattern. */
+    public ModelViewBuilder pattern(Optional<String> text) {
+        pattern = text;
+        return this;
+    }
+
+    /** Sets everything that is not the model. */
+    public ModelViewBuilder state(ModelState newState) {
+        state = newState;
+        return this;
+    }
+
+    /** Sets the parsed {@code config.json}. */
+    public ModelViewBuilder config(Map<String, Object> parsed) {
+        config = parsed;
+        return this;
+    }
+
+    /** Sets the name of the iteration's folder. */
+    public ModelViewBuilder iterationFolder(String name) {
+        iterationFolder = Optional.of(name);
+        return this;
+    }
+
+    /** Adds a logical tensor at the end. */
+    public ModelViewBuilder add(LogicalTensor tensor) {
+        tensors.put(tensor.name(), tensor);
+        order.add(tensor.name());
+        return this;
+    }
+
+    /** Adds the name of a tensor that no rule knows. */
+    public ModelViewBuilder addUnknown(String name) {
+        unknown.add(name);
+        return this;
+    }
+
+    /** Adds opaque module state. */
+    public ModelViewBuilder addExtraState(ExtraState extra) {
+        extraStates.add(extra);
+        order.add(extra.name());
+        return this;
+    }
+
+    /** Adds what one rank holds. */
+    public ModelViewBuilder addRank(RankShard rank) {
+        ranks.add(rank);
+        return this;
+    }
+
+    /** Adds something that looked odd. */
+    public ModelViewBuilder addWarning(String text) {
+        if (!warnings.contains(text)) {
+            warnings.add(text);
+        }
+        return this;
+    }
+
+    /** True if a tensor of that name was added. */
+    public boolean has(String name) {
+        return tensors.containsKey(name);
+    }
+
+    /** The finished view. */
+    public ModelView build() {
+        return new ModelView(this);
+    }
+}

@@ -38,8 +38,12 @@ public final class PickleWriter {
 
     private final PersistentIds ids;
 
-    private PickleWriter(PersistentIds ids) {
+    /** Nodes that are written in place of others, by identity. */
+    private final Map<PyValue, PyValue> substitutes;
+
+    private PickleWriter(PersistentIds ids, Map<PyValue, PyValue> substitutes) {
         this.ids = ids;
+        this.substitutes = substitutes;
     }
 
     /** Says how references to the outside are written. */
@@ -60,7 +64,19 @@ public final class PickleWriter {
 
     /** The pickle of a graph, with other ids for its references to the outside. */
     public static byte[] write(PyValue root, PersistentIds ids) throws CheckpointException {
-        return new PickleWriter(ids).run(root);
+        return write(root, ids, Map.of());
+    }
+
+    /**
+     * The pickle of a graph in which some nodes are replaced.
+     *
+     * @param ids says how references to the outside are written
+     * @param substitutes what is written in place of a node, by identity; the graph itself stays as it is
+     * @throws CheckpointException if protocol 2 cannot express the graph, or the result would be longer than 2 GiB
+     */
+    public static byte[] write(PyValue root, PersistentIds ids, Map<PyValue, PyValue> substitutes)
+            throws CheckpointException {
+        return new PickleWriter(ids, new IdentityHashMap<>(substitutes)).run(root);
     }
 
     private byte[] run(PyValue root) throws CheckpointException {
@@ -105,7 +121,8 @@ public final class PickleWriter {
         out.memo(Opcode.BINPUT, Opcode.LONG_BINPUT, memoized++);
     }
 
-    private void begin(PyValue value) throws CheckpointException {
+    private void begin(PyValue node) throws CheckpointException {
+        PyValue value = substitutes.getOrDefault(node, node);
         if (value instanceof PyInt number) {
             out.integer(number);
         } else if (value instanceof PyBool bool) {

@@ -168,6 +168,7 @@ final class MegatronMerge {
                 ofRank(name, list, rank, world);
             }
         }
-        return new LogicalTensor(name, list.get(0).data().dtype(), whole, pieces, replicas, division.describe());
+        return LogicalTensor.of(
+                name, list.get(0).data().dtype(), whole, division.describe(), pieces, replicas);
     }
 }

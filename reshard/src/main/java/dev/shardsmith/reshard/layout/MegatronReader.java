@@ -111,7 +111,7 @@ final class MegatronReader {
     }
 
     /** Walks the stages in the order of the model, so that layer numbers become global. */
-    private void gather(Optional<MegatronArgs> args) throws CheckpointException {
+    private void gather(Optional<MegatronArgs> args) throws IOException {
         Map<RankGrid.Rank, ModelState> states = new LinkedHashMap<>();
         for (Map.Entry<RankGrid.Rank, RankFile> rank : files.entrySet()) {
             states.put(rank.getKey(), state(rank.getValue()));
@@ -145,7 +145,7 @@ final class MegatronReader {
     }
 
     private int gatherChunk(RankGrid.Rank rank, int v, int offset, boolean last, ModelState state)
-            throws CheckpointException {
+            throws IOException {
         RankFile file = files.get(rank);
         List<String> keys = file.chunkKeys();
         if (keys.size() != virtual || keys.isEmpty()) {

@@ -40,6 +40,8 @@ import dev.shardsmith.reshard.state.ModelState;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
@@ -85,7 +87,7 @@ final class MegatronWriter {
     }
 
     /** The plan of a conversion to the legacy layout. */
-    static Plan plan(ModelView source, ConversionOptions options) throws CheckpointException {
+    static Plan plan(ModelView source, ConversionOptions options) throws IOException {
         MegatronWriter writer = new MegatronWriter(source, options);
         writer.layOut();
         return Planner.plan(source, writer.model, writer.layout);
@@ -104,6 +106,13 @@ final class MegatronWriter {
         }
         if (!mixture && expert > 1) {
             throw refused("the model has no experts, so --ep " + expert + " has nothing to divide");
+        }
+        MegatronExperts counts = MegatronExperts.of(source.tensors().keySet());
+        for (String name : source.tensors().keySet()) {
+            int experts = counts.perRank(MegatronName.parse(name).prefix());
+            if (experts % expert != 0) {
+                throw refused(experts + " experts of " + name + " cannot be divided among " + expert + " ranks");
+            }
         }
         return new Parallelism(tensor, stages.layout().ppSize(), stages.layout().vpSize(), expert, tensor);
     }
@@ -161,7 +170,12 @@ final class MegatronWriter {
 
     private static FileImage tracker(String folder) {
         String text = folder.startsWith("iter_") ? Long.toString(Long.parseLong(folder.substring(5))) : folder;
-        return Files.literal("latest_checkpointed_iteration.txt", text);
+        return literalFile("latest_checkpointed_iteration.txt", text);
+    }
+
+    private static FileImage literalFile(String path, String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return new FileImage(path, bytes.length, List.of(new FileImage.Literal(0, bytes)), List.of(), List.of());
     }
 
     private FileImage rankFile(RankGrid.Rank rank, String path) throws CheckpointException {
@@ -185,8 +199,9 @@ final class MegatronWriter {
         if (!placed) {
             chunks(rank, root, content);
         }
-        template.tensors().forEach(content::substitute);
-        content.checkFailure();
+        for (Map.Entry<PyValue, StoredTensor> state : template.tensors().entrySet()) {
+            content.substitute(state.getKey(), state.getValue());
+        }
         return TorchImage.of(path, FILE.substring(0, FILE.indexOf('.')), root, content.substitutes());
     }
 
@@ -322,7 +337,6 @@ final class MegatronWriter {
         private final IdentityHashMap<PyValue, PyValue> substitutes = new IdentityHashMap<>();
         private int slots;
         private PyValue last = PyNone.NONE;
-        private CheckpointException failure;
 
         private RankContent(String path) {
             this.path = path;
@@ -346,18 +360,8 @@ final class MegatronWriter {
             return last;
         }
 
-        private void substitute(PyValue node, StoredTensor tensor) {
-            try {
-                substitutes.put(node, copy("state", tensor));
-            } catch (CheckpointException e) {
-                failure = e;
-            }
-        }
-
-        private void checkFailure() throws CheckpointException {
-            if (failure != null) {
-                throw failure;
-            }
+        private void substitute(PyValue node, StoredTensor tensor) throws CheckpointException {
+            substitutes.put(node, copy("state", tensor));
         }
 
         private IdentityHashMap<PyValue, PyValue> substitutes() {

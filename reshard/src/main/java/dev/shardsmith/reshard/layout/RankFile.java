@@ -9,10 +9,14 @@ import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.formats.torch.NamedTensor;
+import dev.shardsmith.formats.torch.TensorKind;
 import dev.shardsmith.formats.torch.TorchFile;
+import dev.shardsmith.formats.torch.TorchTensor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +26,7 @@ import java.util.regex.Pattern;
 /** One rank's {@code model_optim_rng.pt}: a dict of state with the model, or one model per virtual stage, in it. */
 final class RankFile {
     private static final Pattern CHUNK = Pattern.compile("model\\d*");
+    private static final Pattern MODEL_OR_OPTIMIZER = Pattern.compile("(model\\d*|optimizer)[.\\[<].*", Pattern.DOTALL);
 
     private final TorchFile file;
     private final String name;
@@ -89,7 +94,20 @@ final class RankFile {
     }
 
     /** The strided view of a tensor's node, if the node is a plain tensor. */
-    Optional<StoredTensor> tensor(PyValue node) {
-        return file.tensor(node);
+    Optional<StoredTensor> tensor(PyValue node) throws IOException {
+        return file.tensor(node)
+                .filter(tensor -> tensor.kind() == TensorKind.STRIDED)
+                .flatMap(TorchTensor::data);
+    }
+
+    /** The tensors outside of the model and the optimizer, by their node. */
+    Map<PyValue, StoredTensor> stateTensors() {
+        Map<PyValue, StoredTensor> tensors = new IdentityHashMap<>();
+        for (NamedTensor tensor : file.tensors()) {
+            if (!MODEL_OR_OPTIMIZER.matcher(tensor.name()).matches()) {
+                tensor.tensor().data().ifPresent(data -> tensors.put(tensor.node(), data));
+            }
+        }
+        return tensors;
     }
 }

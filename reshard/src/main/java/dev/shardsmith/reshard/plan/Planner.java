@@ -10,6 +10,7 @@ import dev.shardsmith.reshard.region.Coverage;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -48,11 +49,11 @@ public final class Planner {
      *
      * @throws CheckpointException of kind INCONSISTENT if the proof fails
      */
-    public static Plan plan(ModelView source, TargetModel model, TargetLayout layout) throws CheckpointException {
+    public static Plan plan(ModelView source, TargetModel model, TargetLayout layout) throws IOException {
         return new Planner(source, model, layout).plan();
     }
 
-    private Plan plan() throws CheckpointException {
+    private Plan plan() throws IOException {
         for (FileImage file : layout.files()) {
             for (FileImage.Slot slot : file.slots()) {
                 slotBytes.put(file.path() + "!" + slot.key(), slot.length());
@@ -79,7 +80,7 @@ public final class Planner {
         return new Plan(layout.files(), moves, ledger, dropped, notes, layout.singleFile());
     }
 
-    private void move(TargetTensor target, Map<String, Set<Box>> reached) throws CheckpointException {
+    private void move(TargetTensor target, Map<String, Set<Box>> reached) throws IOException {
         LogicalTensor from = source.tensors().get(target.source());
         List<Piece> places = layout.pieces().getOrDefault(target.name(), List.of());
         if (from == null || places.isEmpty()) {

@@ -1,0 +1,235 @@
+package dev.shardsmith.reshard.family;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.family.ParameterRule.Part;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * From the keys of a torch_dist checkpoint to logical tensors.
+ *
+ * <p>Three things differ from the legacy keys: fused Mamba tensors are stored part by part ({@code in_proj.weight.z}), the layers of
+ * a homogeneous model are stacked along a leading axis, and so are the experts of a mixture.
+ */
+public final class DistKeys {
+    private static final Pattern STACKED = Pattern.compile("(decoder\\.layers\\.)(\\D.*)");
+    private static final Pattern SINGLE_EXPERT = Pattern.compile("mlp\\.experts\\.experts\\.(\\d{1,9})\\.(.+)");
+    private static final String EXPERTS = "mlp.experts.experts.";
+
+    /**
+     * A logical tensor and where it is kept.
+     *
+     * @param shape sizes of the undivided tensor
+     * @param sources its places; together they are the whole
+     */
+    public record Entry(Shape shape, List<DistSource> sources) {}
+
+    private record Found(DistSource source, Shape shape, String part, ParameterRule rule) {}
+
+    private final boolean newConvNames;
+    private final boolean groupedExperts;
+    private final Map<String, List<Found>> found = new LinkedHashMap<>();
+
+    private DistKeys(boolean newConvNames, boolean groupedExperts) {
+        this.newConvNames = newConvNames;
+        this.groupedExperts = groupedExperts;
+    }
+
+    /**
+     * Sorts stored tensors into logical ones.
+     *
+     * @param stored shapes by key, prefixes removed
+     * @param newConvNames whether the model calls its convolution {@code conv1d_weight}
+     * @param groupedExperts whether the model names its experts as in a grouped product
+     * @throws CheckpointException if a part is missing
+     */
+    public static Map<String, Entry> read(
+            Map<String, Shape> stored, boolean newConvNames, boolean groupedExperts) throws CheckpointException {
+        DistKeys keys = new DistKeys(newConvNames, groupedExperts);
+        stored.forEach(keys::add);
+        Map<String, Entry> entries = new LinkedHashMap<>();
+        for (Map.Entry<String, List<Found>> entry : keys.found.entrySet()) {
+            entries.put(entry.getKey(), assemble(entry.getKey(), entry.getValue()));
+        }
+        return entries;
+    }
+
+    private void add(String key, Shape shape) {
+        Matcher stacked = STACKED.matcher(key);
+        if (stacked.matches() && shape.rank() > 0) {
+            for (long layer = 0; layer < shape.size(0); layer++) {
+                addSuffix(key, stacked.group(1) + layer + ".", stacked.group(2), shape, new long[] {layer});
+            }
+            return;
+        }
+        MegatronName name = MegatronName.parse(key);
+        addSuffix(key, name.prefix(), name.suffix(), shape, new long[0]);
+    }
+
+    private void addSuffix(String key, String prefix, String suffix, Shape shape, long[] leading) {
+        Matcher single = SINGLE_EXPERT.matcher(suffix);
+        if (single.matches()) {
+            addExpert(key, prefix, Integer.parseInt(single.group(1)), single.group(2), shape, leading);
+        } else if (suffix.startsWith(EXPERTS) && shape.rank() > leading.length) {
+            for (long expert = 0; expert < shape.size(leading.length); expert++) {
+                long[] indices = Arrays.copyOf(leading, leading.length + 1);
+                indices[leading.length] = expert;
+                addExpert(key, prefix, (int) expert, suffix.substring(EXPERTS.length()), shape, indices);
+            }
+        } else {
+            addPart(key, prefix, suffix, shape, leading);
+        }
+    }
+
+    private void addExpert(String key, String prefix, int expert, String parameter, Shape shape, long[] leading) {
+        String part = "";
+        String name = parameter;
+        if (name.endsWith("_w") || name.endsWith("_v")) {
+            part = name.endsWith("_w") ? "gate" : "up";
+            name = name.substring(0, name.length() - 2);
+        }
+        String suffix =
+                groupedExperts ? "mlp.experts." + name + expert : "mlp.experts.local_experts." + expert + "." + name;
+        put(prefix + suffix, new Found(new DistSource(key, leading, 0), shape, part, null));
+    }
+
+    private void addPart(String key, String prefix, String suffix, Shape shape, long[] leading) {
+        DistSource source = new DistSource(key, leading, 0);
+        if (suffix.endsWith("linear_fc1.weight_w") || suffix.endsWith("linear_fc1.weight_v")) {
+            String part = suffix.endsWith("_w") ? "gate" : "up";
+            put(prefix + suffix.substring(0, suffix.length() - 2), new Found(source, shape, part, null));
+            return;
+        }
+        Optional<Found> part = partOf(source, suffix, shape);
+        if (part.isPresent()) {
+            put(prefix + named(part.get().rule().suffix()), part.get());
+        } else {
+            put(prefix + named(suffix), new Found(source, shape, "", null));
+        }
+    }
+
+    private static Optional<Found> partOf(DistSource source, String suffix, Shape shape) {
+        int dot = suffix.lastIndexOf('.');
+        String base = suffix.substring(0, Math.max(0, dot)) + ".*";
+        String part = suffix.substring(dot + 1);
+        for (ParameterRule rule : MegatronTable.rules(MegatronName.Scope.LAYER)) {
+            if (rule.dist().equals(base)) {
+                for (Part known : rule.parts()) {
+                    if (partNumber(known, part) >= 0) {
+                        return Optional.of(new Found(source, shape, part, rule));
+                    }
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** The number of a repeated part ({@code V1} of {@code V#}), 0 for the part itself, -1 for another part. */
+    private static int partNumber(Part known, String part) {
+        if (!known.name().endsWith("#")) {
+            return known.name().equals(part) ? 0 : -1;
+        }
+        String stem = known.name().substring(0, known.name().length() - 1);
+        return part.matches(Pattern.quote(stem) + "\\d{1,3}") ? Integer.parseInt(part.substring(stem.length())) : -1;
+    }
+
+    private String named(String suffix) {
+        return switch (suffix) {
+            case "mixer.conv1d.weight", "mixer.conv1d_weight" -> newConvNames ? "mixer.conv1d_weight" : "mixer.conv1d.weight";
+            case "mixer.conv1d.bias", "mixer.conv1d_bias" -> newConvNames ? "mixer.conv1d_bias" : "mixer.conv1d.bias";
+            default -> suffix;
+        };
+    }
+
+    private void put(String name, Found entry) {
+        found.computeIfAbsent(name, key -> new ArrayList<>()).add(entry);
+    }
+
+    private static Entry assemble(String name, List<Found> parts) throws CheckpointException {
+        if (parts.size() == 1 && parts.get(0).part().isEmpty()) {
+            return new Entry(inner(parts.get(0)), List.of(parts.get(0).source()));
+        }
+        List<Found> ordered = ordered(name, parts);
+        List<DistSource> sources = new ArrayList<>();
+        Shape first = inner(ordered.get(0));
+        long base = 0;
+        for (Found part : ordered) {
+            Shape shape = inner(part);
+            if (shape.rank() == 0 || shape.rank() != first.rank() || !shape.with(0, first.size(0)).equals(first)) {
+                throw CheckpointException.of(
+                        Kind.INCONSISTENT,
+                        name,
+                        "its part " + part.part() + " of shape " + shape + " does not fit " + first);
+            }
+            sources.add(new DistSource(part.source().key(), part.source().leading(), base));
+            base = Math.addExact(base, shape.size(0));
+        }
+        return new Entry(first.with(0, base), sources);
+    }
+
+    private static List<Found> ordered(String name, List<Found> parts) throws CheckpointException {
+        List<String> names = new ArrayList<>();
+        ParameterRule rule = rule(parts);
+        if (rule == null) {
+            names.addAll(List.of("gate", "up"));
+        } else {
+            for (Part known : rule.parts()) {
+                parts.stream()
+                        .map(Found::part)
+                        .filter(part -> partNumber(known, part) >= 0)
+                        .sorted((a, b) -> partNumber(known, a) - partNumber(known, b))
+                        .forEach(names::add);
+                if (!known.name().endsWith("#") && !names.contains(known.name())) {
+                    names.add(known.name());
+                }
+            }
+        }
+        List<Found> ordered = new ArrayList<>();
+        for (String part : names) {
+            ordered.add(parts.stream()
+                    .filter(found -> found.part().equals(part))
+                    .findFirst()
+                    .orElseThrow(() -> CheckpointException.of(
+                            Kind.INCOMPLETE, name, "its part " + part + " is not in the checkpoint")));
+        }
+        if (ordered.size() != parts.size()) {
+            throw CheckpointException.of(
+                    Kind.INCONSISTENT, name, "it is stored whole and in parts, or one part is there twice");
+        }
+        return ordered;
+    }
+
+    /** The row whose parts these are; several kinds of layer share keys and differ in their parts. */
+    private static ParameterRule rule(List<Found> parts) {
+        ParameterRule best = null;
+        int most = -1;
+        String dist = parts.get(0).rule() == null ? "" : parts.get(0).rule().dist();
+        for (ParameterRule rule : MegatronTable.rules(MegatronName.Scope.LAYER)) {
+            if (rule.dist().equals(dist)) {
+                int known = 0;
+                for (Found part : parts) {
+                    known += rule.parts().stream().anyMatch(p -> partNumber(p, part.part()) >= 0) ? 1 : 0;
+                }
+                int surplus = Math.max(0, rule.parts().size() - known);
+                if (known * 100 - surplus > most) {
+                    most = known * 100 - surplus;
+                    best = rule;
+                }
+            }
+        }
+        return best;
+    }
+
+    private static Shape inner(Found part) {
+        long[] sizes = part.shape().toArray();
+        return Shape.of(Arrays.copyOfRange(sizes, part.source().leading().length, sizes.length));
+    }
+}

@@ -5,6 +5,7 @@ import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
@@ -18,7 +19,7 @@ import java.util.Optional;
  */
 public record ElementPlace(long[] index, Path file, long offset) {
     /** The place of the element with a row-major index; empty if it lies in no file. */
-    public static Optional<ElementPlace> of(LogicalTensor tensor, long element) {
+    public static Optional<ElementPlace> of(LogicalTensor tensor, long element) throws IOException {
         long[] index = index(tensor, element);
         long[] one = new long[index.length];
         Arrays.fill(one, 1);

@@ -1,6 +1,6 @@
 package dev.shardsmith.verify.diff;
 
-import dev.shardsmith.reshard.view.ModelState;
+import dev.shardsmith.reshard.state.ModelState;
 import dev.shardsmith.verify.digest.StateTree;
 import java.io.IOException;
 import java.util.ArrayList;

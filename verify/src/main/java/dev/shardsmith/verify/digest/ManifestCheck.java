@@ -140,7 +140,8 @@ public final class ManifestCheck {
     }
 
     /** The same finding with the first changed block that the tensor lies in. */
-    private ManifestFinding place(ManifestFinding finding, LogicalTensor tensor, List<ManifestFinding> blocks) {
+    private ManifestFinding place(ManifestFinding finding, LogicalTensor tensor, List<ManifestFinding> blocks)
+            throws IOException {
         Map<Path, List<ManifestFinding>> byFile = new HashMap<>();
         for (ManifestFinding block : blocks) {
             if (block.code() == Code.FILE_BLOCK) {

@@ -14,7 +14,7 @@ import dev.shardsmith.formats.pickle.PySet;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
-import dev.shardsmith.reshard.view.ModelState;
+import dev.shardsmith.reshard.state.ModelState;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -41,7 +41,7 @@ public final class TensorReading {
      *
      * @throws CheckpointException if its elements are below one byte and do not lie one after the other
      */
-    public static TensorReading of(LogicalTensor tensor) throws CheckpointException {
+    public static TensorReading of(LogicalTensor tensor) throws IOException {
         return of(tensor.name(), tensor.dtype(), tensor.shape(), tensor.pieces());
     }
 

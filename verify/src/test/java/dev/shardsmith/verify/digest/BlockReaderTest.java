@@ -101,7 +101,7 @@ class BlockReaderTest {
         StoredTensor half =
                 StoredTensor.contiguous("h", DType.U8, Shape.of(2), ByteSource.of("h", new byte[] {1, 2}), 0);
         LogicalTensor tensor =
-                new LogicalTensor("w.h", DType.U8, Shape.of(4), List.of(Piece.whole(half)), List.of(), "");
+                LogicalTensor.of("w.h", DType.U8, Shape.of(4), "", List.of(Piece.whole(half)), List.of());
         assertThatThrownBy(() -> readAll(tensor))
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("2 elements of [0:4] are missing")

@@ -45,7 +45,7 @@ public final class RandomTensors {
         for (Box box : boxes) {
             pieces.add(new Piece(box.offset(), store(whole.narrow(box.offset(), box.size()), random)));
         }
-        return new LogicalTensor(name, dtype, shape, pieces, List.of(), "random");
+        return LogicalTensor.of(name, dtype, shape, "random", pieces, List.of());
     }
 
     private static Box part(Box box, int dim, long start, long length) {

@@ -113,9 +113,10 @@ public final class ManifestCheck {
                 findings.add(ManifestFinding.ofTensor(
                         Code.TENSOR_MISSING, expected.name(), expected.name() + " is missing"));
             } else {
-                compare(expected, actual)
-                        .ifPresent(problem ->
-                                findings.add(place(problem, view.tensors().get(expected.name()), blocks)));
+                Optional<ManifestFinding> problem = compare(expected, actual);
+                if (problem.isPresent()) {
+                    findings.add(place(problem.get(), view.tensors().get(expected.name()), blocks));
+                }
             }
         }
         for (String name : found.keySet()) {

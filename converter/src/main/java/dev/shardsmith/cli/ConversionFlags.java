@@ -94,7 +94,6 @@ final class ConversionFlags {
             default -> Tie.KEEP;
         };
         wanted.maxShardSize = line.size("max-shard-size");
-        wanted.iteration = line.longNumber("iteration", 0);
         wanted.resetIterations = line.has("reset-iterations");
         for (String assignment : line.values("set")) {
             int at = assignment.indexOf('=');

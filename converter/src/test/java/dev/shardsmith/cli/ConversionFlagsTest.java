@@ -48,7 +48,6 @@ final class ConversionFlagsTest {
         assertThat(options.convNaming()).isEqualTo(ConversionOptions.ConvNaming.NEW);
         assertThat(options.tie()).isEqualTo(ConversionOptions.Tie.MATERIALISE);
         assertThat(options.maxShardSize()).hasValue(4L << 30);
-        assertThat(options.iteration()).hasValue(7);
         assertThat(options.resetIterations()).isTrue();
         assertThat(options.set()).containsEntry("seed", "1").containsEntry("name", "a=b");
         assertThat(options.rules()).hasSize(2);

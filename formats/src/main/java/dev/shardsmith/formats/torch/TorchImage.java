@@ -12,6 +12,7 @@ import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.PythonText;
 import java.nio.charset.StandardCharsets;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -31,6 +32,7 @@ public final class TorchImage {
     private final PyValue root;
     private String folder = DEFAULT_FOLDER;
     private int alignment = DEFAULT_ALIGNMENT;
+    private final Map<PyValue, PyValue> substitutes = new IdentityHashMap<>();
     private final Map<String, byte[]> extraRecords = new LinkedHashMap<>();
     private final Map<String, Storage> storages = new LinkedHashMap<>();
 
@@ -61,6 +63,12 @@ public final class TorchImage {
         return this;
     }
 
+    /** Writes other nodes in place of some of the object's, by identity. */
+    public TorchImage replacing(Map<PyValue, PyValue> nodes) {
+        substitutes.putAll(nodes);
+        return this;
+    }
+
     /** Adds a record after those of PyTorch; {@code name} is without the folder. */
     public TorchImage withRecord(String name, byte[] content) {
         extraRecords.put(name, content);
@@ -74,7 +82,7 @@ public final class TorchImage {
      */
     public FileImage build(String path) throws CheckpointException {
         storages.clear();
-        byte[] pickle = PickleWriter.write(root, this::number);
+        byte[] pickle = PickleWriter.write(root, this::number, substitutes);
         ZipLayout zip = new ZipLayout(alignment);
         zip.record(folder + "/data.pkl", pickle);
         // Allowed because storages follow in the order of first use and are laid out as PyTorch computes it.

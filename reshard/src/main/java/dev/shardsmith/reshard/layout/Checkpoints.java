@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.layout;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import java.io.IOException;
@@ -49,6 +50,9 @@ public final class Checkpoints {
         List<RankPath> ranks = rankFolders(folder);
         if (!ranks.isEmpty()) {
             return MegatronReader.read(path, folder, ranks, pool, options);
+        }
+        if (Files.exists(folder.resolve(DcpCheckpoint.METADATA))) {
+            return TorchDistReader.read(path, folder, pool, options);
         }
         throw CheckpointException.of(Kind.UNSUPPORTED, path.toString(), "no checkpoint of a known layout is here");
     }

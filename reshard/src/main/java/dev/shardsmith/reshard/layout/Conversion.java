@@ -1,0 +1,33 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.Plan;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Layout;
+import java.io.IOException;
+
+/** Plans conversions: from any model view to any layout that its family has. */
+public final class Conversion {
+    private Conversion() {}
+
+    /**
+     * Makes the plan; reads no tensor data and writes nothing.
+     *
+     * @param source what to convert
+     * @param options what the user wants; without a layout, that of the source
+     * @throws CheckpointException of kind REFUSED if it cannot be done, with everything that stands against it
+     */
+    public static Plan plan(ModelView source, ConversionOptions options) throws IOException {
+        Layout to = options.to().orElse(source.layout());
+        return switch (to) {
+            case MEGATRON -> MegatronWriter.plan(source, options);
+            case TORCH_DIST, MAMBA_SSM, HUGGINGFACE, SAFETENSORS, PT ->
+                throw CheckpointException.of(
+                        Kind.REFUSED,
+                        "",
+                        "a checkpoint of the family " + source.family().id() + " cannot be written as " + to.id());
+        };
+    }
+}

@@ -1,0 +1,294 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.dcp.DcpCheckpoint;
+import dev.shardsmith.formats.dcp.DcpPiece;
+import dev.shardsmith.formats.dcp.DcpTensor;
+import dev.shardsmith.formats.pickle.PyDict;
+import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyList;
+import dev.shardsmith.formats.pickle.PyNone;
+import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.formats.torch.NamedTensor;
+import dev.shardsmith.formats.torch.TorchFile;
+import dev.shardsmith.reshard.family.DistKeys;
+import dev.shardsmith.reshard.family.DistSource;
+import dev.shardsmith.reshard.family.MegatronDivisions;
+import dev.shardsmith.reshard.family.MegatronOrder;
+import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.state.ExtraState;
+import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.reshard.view.Parallelism;
+import dev.shardsmith.reshard.view.RankShard;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Opens a Megatron {@code torch_dist} checkpoint, or another distributed checkpoint with Megatron's keys.
+ *
+ * <p>Keys are global there: neither tensor nor pipeline parallelism shows but in the chunks.
+ */
+final class TorchDistReader {
+    private static final List<String> PREFIXES =
+            List.of("model.module.module.", "model.module.", "module.module.", "model.", "module.");
+    private static final String COMMON = "common_state/shard_0_1";
+    private static final String EXTRA = "._extra_state/shard_";
+
+    private final FilePool pool;
+    private final OpenOptions options;
+    private final ModelViewBuilder view;
+    private final DcpCheckpoint checkpoint;
+    private final Map<String, PyValue> entries = new LinkedHashMap<>();
+    private final IdentityHashMap<PyValue, StoredTensor> stateTensors = new IdentityHashMap<>();
+    private final Path folder;
+    private String prefix = "";
+
+    private TorchDistReader(Path shown, Path folder, FilePool pool, OpenOptions options) throws IOException {
+        this.pool = pool;
+        this.options = options;
+        this.folder = folder;
+        this.view = new ModelViewBuilder(shown, pool, ModelView.Layout.TORCH_DIST);
+        this.checkpoint = DcpCheckpoint.open(pool, folder);
+    }
+
+    /**
+     * Opens one iteration's folder.
+     *
+     * @param shown the path that the user gave
+     * @param folder the folder with {@code .metadata}
+     */
+    static ModelView read(Path shown, Path folder, FilePool pool, OpenOptions options) throws IOException {
+        return new TorchDistReader(shown, folder, pool, options).read();
+    }
+
+    /** True if the keys are those of a Megatron model. */
+    static boolean isMegatron(DcpCheckpoint checkpoint) {
+        return checkpoint.tensors().stream().anyMatch(tensor -> modelKey(tensor.name()));
+    }
+
+    private static boolean modelKey(String key) {
+        String bare = withoutPrefix(key, prefixOf(key));
+        return bare.startsWith("decoder.layers.") || bare.startsWith("embedding.word_embeddings.");
+    }
+
+    private static String prefixOf(String key) {
+        return PREFIXES.stream().filter(key::startsWith).findFirst().orElse("");
+    }
+
+    private static String withoutPrefix(String key, String prefix) {
+        return key.substring(prefix.length());
+    }
+
+    private ModelView read() throws IOException {
+        readCommonState();
+        Optional<MegatronArgs> args = Optional.ofNullable(entries.get("args")).flatMap(MegatronArgs::of);
+        boolean newest = checkpoint.hasObject(COMMON);
+        Map<String, DcpTensor> stored = modelTensors();
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        stored.forEach((key, tensor) -> shapes.put(key, tensor.logicalShape()));
+        boolean grouped = args.map(given -> given.flag("moe_grouped_gemm", false)).orElse(true);
+        Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, newest, grouped);
+        Map<String, ExtraState> extraStates = extraStates(grouped);
+        List<String> names = new ArrayList<>(keys.keySet());
+        names.addAll(extraStates.keySet());
+        Map<String, LogicalTensor> tensors = new LinkedHashMap<>();
+        Map<String, Shape> logical = new LinkedHashMap<>();
+        for (String name : MegatronOrder.sorted(names)) {
+            if (keys.containsKey(name)) {
+                LogicalTensor tensor = tensor(name, keys.get(name), stored);
+                tensors.put(name, tensor);
+                logical.put(name, tensor.shape());
+                view.add(tensor);
+            } else {
+                view.addExtraState(extraStates.get(name));
+            }
+        }
+        MegatronDivisions.of(logical, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules())
+                .unknown()
+                .forEach(view::addUnknown);
+        readGenerators();
+        ModelState state = new ModelState(entries, stateTensors);
+        view.addRank(new RankShard(0, 0, 0, 0, tensors, state));
+        if (args.isEmpty()) {
+            view.addWarning("there are no saved options ('args')");
+        }
+        Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
+        return view.family(ModelView.Family.MEGATRON)
+                .description("Megatron torch_dist checkpoint, saved by " + sizes
+                        + (prefix.isEmpty() ? "" : ", key prefix '" + prefix + "'"))
+                .parallelism(sizes)
+                .pattern(args.flatMap(MegatronArgs::pattern))
+                .iterationFolder(folder.toAbsolutePath().normalize().getFileName().toString())
+                .state(state)
+                .build();
+    }
+
+    private static Parallelism sizes(MegatronArgs args) {
+        return new Parallelism(
+                args.tensorParallel(),
+                args.pipelineParallel(),
+                args.virtualPipeline(),
+                args.expertParallel(),
+                args.expertTensorParallel());
+    }
+
+    private Map<String, DcpTensor> modelTensors() {
+        for (DcpTensor tensor : checkpoint.tensors()) {
+            if (modelKey(tensor.name())) {
+                prefix = prefixOf(tensor.name());
+                break;
+            }
+        }
+        Map<String, DcpTensor> stored = new LinkedHashMap<>();
+        for (DcpTensor tensor : checkpoint.tensors()) {
+            if (tensor.name().startsWith("optimizer.") || tensor.name().startsWith("chained_")) {
+                entries.putIfAbsent("optimizer", PyNone.NONE);
+            } else {
+                stored.put(tensor.name().startsWith(prefix) ? withoutPrefix(tensor.name(), prefix) : tensor.name(), tensor);
+            }
+        }
+        return stored;
+    }
+
+    private LogicalTensor tensor(String name, DistKeys.Entry entry, Map<String, DcpTensor> stored)
+            throws CheckpointException {
+        DcpTensor first = stored.get(entry.sources().get(0).key());
+        DType dtype = first.dtype()
+                .orElseThrow(() -> CheckpointException.of(
+                        Kind.UNSUPPORTED, first.name(), "its element type " + first.dtypeName() + " is not known"));
+        return LogicalTensor.lazy(
+                name, dtype, entry.shape(), first.chunks().size() + " chunks", () -> pieces(entry, stored));
+    }
+
+    private static List<Piece> pieces(DistKeys.Entry entry, Map<String, DcpTensor> stored) throws IOException {
+        List<Piece> pieces = new ArrayList<>();
+        for (DistSource source : entry.sources()) {
+            for (DcpPiece chunk : stored.get(source.key()).pieces()) {
+                addPiece(source, chunk, pieces);
+            }
+        }
+        return pieces;
+    }
+
+    private static void addPiece(DistSource source, DcpPiece chunk, List<Piece> pieces) throws IOException {
+        long[] offsets = chunk.offsets();
+        long[] sizes = chunk.sizes();
+        int leading = source.leading().length;
+        for (int dim = 0; dim < leading; dim++) {
+            long index = source.leading()[dim] - offsets[dim];
+            if (index < 0 || index >= sizes[dim]) {
+                return;
+            }
+        }
+        for (long size : sizes) {
+            if (size == 0) {
+                return;
+            }
+        }
+        StoredTensor data = chunk.open();
+        for (int dim = 0; dim < leading; dim++) {
+            data = data.select(0, source.leading()[dim] - offsets[dim]);
+        }
+        long[] at = new long[offsets.length - leading];
+        System.arraycopy(offsets, leading, at, 0, at.length);
+        if (at.length > 0) {
+            at[0] += source.base();
+        }
+        pieces.add(new Piece(at, data));
+    }
+
+    private void readCommonState() throws IOException {
+        Path common = folder.resolve("common.pt");
+        if (Files.isRegularFile(common)) {
+            TorchFile file = TorchFile.open(pool, common);
+            addEntries(file, file.root());
+        } else if (checkpoint.hasObject(COMMON)) {
+            TorchFile file = checkpoint.object(COMMON);
+            addEntries(file, content(file));
+        }
+    }
+
+    private void addEntries(TorchFile file, PyValue root) {
+        if (root instanceof PyDict dict) {
+            for (PyEntry entry : dict.entries()) {
+                if (entry.key() instanceof PyStr key) {
+                    entries.put(key.value(), entry.value());
+                }
+            }
+        }
+        addTensors(file);
+    }
+
+    private void addTensors(TorchFile file) {
+        for (NamedTensor tensor : file.tensors()) {
+            tensor.tensor().data().ifPresent(data -> stateTensors.put(tensor.node(), data));
+        }
+    }
+
+    /** Megatron wraps each object in a list of one. */
+    private static PyValue content(TorchFile file) {
+        return file.root() instanceof PyList list && list.items().size() == 1 ? list.items().get(0) : file.root();
+    }
+
+    private void readGenerators() throws IOException {
+        for (String name : checkpoint.objects()) {
+            if (name.startsWith("rng_state/shard_0.0_") && !entries.containsKey("rng_state")) {
+                TorchFile file = checkpoint.object(name);
+                entries.put("rng_state", content(file));
+                addTensors(file);
+            }
+        }
+    }
+
+    private Map<String, ExtraState> extraStates(boolean grouped) throws IOException {
+        Map<String, ExtraState> states = new LinkedHashMap<>();
+        for (String object : checkpoint.objects()) {
+            int at = object.indexOf(EXTRA);
+            if (at < 0 || object.startsWith("optimizer.")) {
+                continue;
+            }
+            String key = object.substring(0, at);
+            String bare = key.startsWith(prefix) ? withoutPrefix(key, prefix) : key;
+            String shard = object.substring(at + EXTRA.length());
+            String name = extraName(bare, shard, grouped) + "._extra_state";
+            if (!states.containsKey(name)) {
+                TorchFile file = checkpoint.object(object);
+                PyValue value = content(file);
+                Optional<StoredTensor> tensor = file.tensor(value).flatMap(found -> found.data());
+                states.put(name, new ExtraState(name, value, tensor));
+            }
+        }
+        return states;
+    }
+
+    /** Extra states of experts are numbered by shard; those of stacked layers keep their key. */
+    private static String extraName(String key, String shard, boolean grouped) {
+        String experts = "mlp.experts.experts.";
+        int at = key.indexOf(experts);
+        if (at < 0) {
+            return key;
+        }
+        String parameter = key.substring(at + experts.length());
+        String number = shard.substring(0, Math.max(0, shard.indexOf('_')));
+        return key.substring(0, at)
+                + (grouped ? "mlp.experts." + parameter : "mlp.experts.local_experts." + number + "." + parameter);
+    }
+}

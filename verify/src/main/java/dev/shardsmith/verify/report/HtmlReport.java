@@ -1,0 +1,64 @@
+package dev.shardsmith.verify.report;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+
+/** Writes a report as one HTML file. */
+public final class HtmlReport {
+    private static final String TITLE = "@TITLE@";
+    private static final String STYLE = "@STYLE@";
+    private static final String DATA = "@DATA@";
+    private static final String SCRIPT = "@SCRIPT@";
+
+    private HtmlReport() {}
+
+    /** Writes the document to a file, replacing one that is there; nothing half-written stays if that fails. */
+    public static void write(ReportDocument document, Path file) throws IOException {
+        Path folder = file.toAbsolutePath().getParent();
+        Path unfinished = Files.createTempFile(folder, ".report", ".tmp");
+        try {
+            try (Writer writer = Files.newBufferedWriter(unfinished, StandardCharsets.UTF_8)) {
+                write(document, writer);
+            }
+            Files.move(unfinished, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(unfinished);
+        }
+    }
+
+    static void write(ReportDocument document, Writer writer) throws IOException {
+        String page = resource("report.html")
+                .replace(TITLE, escape("shardsmith " + document.command() + ": " + document.verdict()))
+                .replace(STYLE, resource("report.css"));
+        int data = page.indexOf(DATA);
+        int script = page.indexOf(SCRIPT);
+        writer.write(page, 0, data);
+        try (JsonGenerator json = new JsonFactory().createGenerator(new ScriptSafeWriter(writer))) {
+            json.disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET);
+            new ReportJson(json).write(document);
+        }
+        writer.write(page, data + DATA.length(), script - data - DATA.length());
+        writer.write(resource("report.js"));
+        writer.write(page, script + SCRIPT.length(), page.length() - script - SCRIPT.length());
+    }
+
+    private static String escape(String text) {
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;");
+    }
+
+    private static String resource(String name) throws IOException {
+        try (InputStream stream = HtmlReport.class.getResourceAsStream(name)) {
+            if (stream == null) {
+                throw new IllegalStateException("the resource " + name + " is missing");
+            }
+            return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package dev.shardsmith.verify.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+class HtmlReportTest {
+    private static String page(ReportDocument document) throws IOException {
+        StringWriter writer = new StringWriter();
+        HtmlReport.write(document, writer);
+        return writer.toString();
+    }
+
+    @Test
+    void nothingIsLoadedFromElsewhere() throws IOException {
+        String page = page(SampleReports.diff());
+        assertThat(page).doesNotContain("http://www.example").contains("default-src 'none'");
+        Matcher references = Pattern.compile("(?:src|href)=\"([^\"]*)\"").matcher(page);
+        while (references.find()) {
+            assertThat(references.group(1)).matches("#.*|data:.*");
+        }
+        assertThat(page).doesNotContain("url(").doesNotContain("@import").doesNotContain("@DATA@");
+    }
+
+    @Test
+    void aNameCannotEndTheScript() throws IOException {
+        String page = page(SampleReports.diff());
+        int data = page.indexOf("<script type=\"application/json\"");
+        String json = page.substring(page.indexOf('>', data) + 1, page.indexOf("</script>", data));
+        assertThat(json).contains("\\u003c/script>\\u003cscript>alert(1)").doesNotContain("<").endsWith("}");
+        assertThat(Pattern.compile("</script>").matcher(page).results().count()).isEqualTo(2);
+    }
+
+    @Test
+    void theTitleIsEscaped() throws IOException {
+        assertThat(page(ReportDocument.of("diff", "<i>&</i>", ReportDocument.Tone.GOOD).build()))
+                .contains("<title>shardsmith diff: &lt;i&gt;&amp;&lt;/i&gt;</title>");
+    }
+
+    @Test
+    void theSameDocumentGivesTheSamePage() throws IOException {
+        assertThat(page(SampleReports.diff())).isEqualTo(page(SampleReports.diff()));
+    }
+
+    @Test
+    void aRowNeedsAValueForEachColumn() {
+        ReportDocument.Builder report =
+                ReportDocument.of("diff", "", ReportDocument.Tone.GOOD).column("max abs", ReportDocument.Unit.NUMBER);
+        report.tensor(new ReportDocument.TensorRow(
+                "t", -1, "F32", "[]", 4, "", new double[0], Optional.empty(), List.of()));
+        assertThatThrownBy(report::build).isInstanceOf(IllegalArgumentException.class).hasMessageContaining("t has 0");
+    }
+
+    /** Also leaves the pages where the browser's test looks for them. */
+    @Test
+    void pagesAreWrittenWhole() throws IOException {
+        Path folder = Path.of("target", "report-samples");
+        Files.createDirectories(folder);
+        HtmlReport.write(SampleReports.diff(), folder.resolve("diff.html"));
+        HtmlReport.write(SampleReports.inspect(), folder.resolve("inspect.html"));
+        HtmlReport.write(SampleReports.large(), folder.resolve("large.html"));
+        try (var files = Files.list(folder)) {
+            assertThat(files.map(Path::getFileName).map(Path::toString))
+                    .containsExactlyInAnyOrder("diff.html", "inspect.html", "large.html");
+        }
+        assertThat(Files.readString(folder.resolve("large.html"))).endsWith("</html>\n");
+    }
+}

@@ -187,8 +187,8 @@ public record ReportDocument(
     public ReportDocument {
         for (TensorRow row : tensors) {
             if (row.values().length != columns.size()) {
-                throw new IllegalArgumentException(row.name() + " has " + row.values().length + " values for "
-                        + columns.size() + " columns");
+                throw new IllegalArgumentException(
+                        row.name() + " has " + row.values().length + " values for " + columns.size() + " columns");
             }
         }
     }

@@ -36,13 +36,17 @@ class HtmlReportTest {
         String page = page(SampleReports.diff());
         int data = page.indexOf("<script type=\"application/json\"");
         String json = page.substring(page.indexOf('>', data) + 1, page.indexOf("</script>", data));
-        assertThat(json).contains("\\u003c/script>\\u003cscript>alert(1)").doesNotContain("<").endsWith("}");
+        assertThat(json)
+                .contains("\\u003c/script>\\u003cscript>alert(1)")
+                .doesNotContain("<")
+                .endsWith("}");
         assertThat(Pattern.compile("</script>").matcher(page).results().count()).isEqualTo(2);
     }
 
     @Test
     void theTitleIsEscaped() throws IOException {
-        assertThat(page(ReportDocument.of("diff", "<i>&</i>", ReportDocument.Tone.GOOD).build()))
+        assertThat(page(ReportDocument.of("diff", "<i>&</i>", ReportDocument.Tone.GOOD)
+                        .build()))
                 .contains("<title>shardsmith diff: &lt;i&gt;&amp;&lt;/i&gt;</title>");
     }
 
@@ -55,9 +59,11 @@ class HtmlReportTest {
     void aRowNeedsAValueForEachColumn() {
         ReportDocument.Builder report =
                 ReportDocument.of("diff", "", ReportDocument.Tone.GOOD).column("max abs", ReportDocument.Unit.NUMBER);
-        report.tensor(new ReportDocument.TensorRow(
-                "t", -1, "F32", "[]", 4, "", new double[0], Optional.empty(), List.of()));
-        assertThatThrownBy(report::build).isInstanceOf(IllegalArgumentException.class).hasMessageContaining("t has 0");
+        report.tensor(
+                new ReportDocument.TensorRow("t", -1, "F32", "[]", 4, "", new double[0], Optional.empty(), List.of()));
+        assertThatThrownBy(report::build)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("t has 0");
     }
 
     /** Also leaves the pages where the browser's test looks for them. */

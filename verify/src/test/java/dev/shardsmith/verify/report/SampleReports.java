@@ -49,9 +49,18 @@ final class SampleReports {
         for (int layer = 0; layer < PATTERN.length(); layer++) {
             double worst = layer % 7 == 4 ? Math.pow(10, -1 - layer % 5) : 0;
             cells.add(new LayerCell(
-                    layer, String.valueOf(layer), PATTERN.substring(layer, layer + 1), worst, worst > 0 ? "1 differs" : ""));
+                    layer,
+                    String.valueOf(layer),
+                    PATTERN.substring(layer, layer + 1),
+                    worst,
+                    worst > 0 ? "1 differs" : ""));
             for (String name : List.of(
-                    "mixer.in_proj.weight", "mixer.conv1d.weight", "mixer.A_log", "mixer.D", "mixer.norm.weight", "norm.weight")) {
+                    "mixer.in_proj.weight",
+                    "mixer.conv1d.weight",
+                    "mixer.A_log",
+                    "mixer.D",
+                    "mixer.norm.weight",
+                    "norm.weight")) {
                 boolean differs = worst > 0 && name.equals("mixer.in_proj.weight");
                 report.tensor(new TensorRow(
                         "decoder.layers." + layer + "." + name,
@@ -72,7 +81,11 @@ final class SampleReports {
         report.layers(new LayerMap(
                 "largest difference",
                 Scale.DIFFERENCE,
-                List.of(new Fact("M", "Mamba"), new Fact("*", "attention"), new Fact("-", "MLP"), new Fact("E", "experts")),
+                List.of(
+                        new Fact("M", "Mamba"),
+                        new Fact("*", "attention"),
+                        new Fact("-", "MLP"),
+                        new Fact("E", "experts")),
                 cells));
         for (int rank = 0; rank < 8; rank++) {
             report.rank("mp_rank_0" + rank, (2L << 30) + rank * (60L << 20), rank == 7 ? "25% waste" : "");
@@ -117,14 +130,15 @@ final class SampleReports {
                     Optional.of(histogram(random)),
                     List.of()));
         }
-        return report.layers(new LayerMap("standard deviation", Scale.STATISTIC, List.of(new Fact("M", "Mamba")), cells))
+        return report.layers(
+                        new LayerMap("standard deviation", Scale.STATISTIC, List.of(new Fact("M", "Mamba")), cells))
                 .build();
     }
 
     /** A report with very many tensors. */
     static ReportDocument large() {
-        ReportDocument.Builder report = ReportDocument.of("diff", "no tensor differs", Tone.GOOD)
-                .column("max abs", Unit.NUMBER);
+        ReportDocument.Builder report =
+                ReportDocument.of("diff", "no tensor differs", Tone.GOOD).column("max abs", Unit.NUMBER);
         for (int i = 0; i < 100_000; i++) {
             report.tensor(new TensorRow(
                     "decoder.layers." + i / 800 + ".mlp.experts.local_experts." + i % 800 + ".linear_fc1.weight",

@@ -36,8 +36,7 @@ class DcpGoldenTest {
         return Stream.concat(
                 TestData.cases("dcp").stream()
                         .map(group -> new Golden(
-                                group.getFileName().toString(), group.resolve("ckpt"), TestData.expected(group)))
-                        .filter(golden -> !golden.name().equals("ws1_hf_two_files")),
+                                group.getFileName().toString(), group.resolve("ckpt"), TestData.expected(group))),
                 TestData.cases("megatron-torch-dist").stream().flatMap(DcpGoldenTest::megatron));
     }
 

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /**
  * Self-attention, rank by rank.
@@ -55,7 +56,22 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
             Optional<WeightSource> convBias,
             Optional<WeightSource> queryNorm,
             Optional<WeightSource> keyNorm,
-            WeightSource outProj) {}
+            WeightSource outProj) {
+        /** The same with another input projection. */
+        public Shard withInProj(WeightSource value) {
+            return new Shard(heads, keyHeads, mlp, value, inBias, conv, convBias, queryNorm, keyNorm, outProj);
+        }
+
+        /** The same with another bias of the input projection. */
+        public Shard withInBias(Optional<WeightSource> value) {
+            return new Shard(heads, keyHeads, mlp, inProj, value, conv, convBias, queryNorm, keyNorm, outProj);
+        }
+
+        /** The same with another output projection. */
+        public Shard withOutProj(WeightSource value) {
+            return new Shard(heads, keyHeads, mlp, inProj, inBias, conv, convBias, queryNorm, keyNorm, value);
+        }
+    }
 
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
@@ -146,5 +162,30 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
 
     private static double worst(Signal x) {
         return Arrays.stream(x.error()).max().orElse(0);
+    }
+
+    @Override
+    public List<WeightSource> weights() {
+        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
+        for (Shard s : shards) {
+            all.addAll(List.of(Optional.of(s.inProj), s.inBias, s.conv, s.convBias, s.queryNorm, s.keyNorm));
+            all.add(Optional.of(s.outProj));
+        }
+        return WeightSource.present(all);
+    }
+
+    /** The same with other options. */
+    public AttentionMixer withOptions(Options other) {
+        return new AttentionMixer(width, other, shards, outBias);
+    }
+
+    /** The same with every shard changed. */
+    public AttentionMixer withShards(UnaryOperator<Shard> change) {
+        return new AttentionMixer(width, options, shards.stream().map(change).toList(), outBias);
+    }
+
+    /** The same with another output bias. */
+    public AttentionMixer withOutBias(Optional<WeightSource> bias) {
+        return new AttentionMixer(width, options, shards, bias);
     }
 }

@@ -24,4 +24,25 @@ public record Block(int layer, String kind, PreNorm norm, List<Mixer> mixers) {
         }
         return pass.sum(parts, Optional.empty());
     }
+
+    /** All weights, of every rank, the norm's included. */
+    public List<WeightSource> weights() {
+        List<WeightSource> all = new ArrayList<>();
+        all.add(norm.weight());
+        norm.bias().ifPresent(all::add);
+        mixers.forEach(mixer -> all.addAll(mixer.weights()));
+        return all;
+    }
+
+    /** The same with another norm. */
+    public Block withNorm(PreNorm other) {
+        return new Block(layer, kind, other, mixers);
+    }
+
+    /** The same with one mixer replaced. */
+    public Block withMixer(int index, Mixer other) {
+        List<Mixer> changed = new ArrayList<>(mixers);
+        changed.set(index, other);
+        return new Block(layer, kind, norm, List.copyOf(changed));
+    }
 }

@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -91,5 +92,34 @@ public record ExpertsMixer(
                 variance[t] += moved * moved;
             }
         }
+    }
+
+    @Override
+    public List<WeightSource> weights() {
+        List<WeightSource> all = new ArrayList<>();
+        all.add(router);
+        routerBias.ifPresent(all::add);
+        choiceBias.ifPresent(all::add);
+        experts.forEach(expert -> all.addAll(expert.weights()));
+        shared.ifPresent(expert -> all.addAll(expert.weights()));
+        toLatent.ifPresent(all::add);
+        fromLatent.ifPresent(all::add);
+        return all;
+    }
+
+    /** The same with other routing. */
+    public ExpertsMixer withRouting(ExpertRouting other) {
+        return new ExpertsMixer(width, other, router, routerBias, choiceBias, experts, shared, toLatent, fromLatent);
+    }
+
+    /** The same with other biases of the choice. */
+    public ExpertsMixer withChoiceBias(Optional<WeightSource> bias) {
+        return new ExpertsMixer(width, routing, router, routerBias, bias, experts, shared, toLatent, fromLatent);
+    }
+
+    /** The same with other experts. */
+    public ExpertsMixer withExperts(List<MlpMixer> others, Optional<MlpMixer> otherShared) {
+        return new ExpertsMixer(
+                width, routing, router, routerBias, choiceBias, others, otherShared, toLatent, fromLatent);
     }
 }

@@ -58,7 +58,7 @@ public record LayeredModel(
             }
             progress.done(++done, blocks.size());
         }
-        return head(backend, hidden, batch, length);
+        return head(backend, hidden, batch, length, 0).values();
     }
 
     /** The embedded tokens, [tokens, width]. */
@@ -89,11 +89,21 @@ public record LayeredModel(
         return hidden;
     }
 
+    /**
+     * What the head makes of hidden activations.
+     *
+     * @param values logits of [tokens, vocabulary]
+     * @param error estimated rounding error of each token
+     */
+    public record Logits(float[] values, double[] error) {}
+
     /** The logits of hidden activations of [tokens, width]. */
-    public float[] head(ForwardBackend backend, float[] hidden, int batch, int length) throws IOException {
+    public Logits head(ForwardBackend backend, float[] hidden, int batch, int length, double weightUnit)
+            throws IOException {
         int vocabulary = vocabulary();
         float[] logits = new float[Math.multiplyExact(batch * length, vocabulary)];
-        try (Pass pass = new Pass(backend, batch, length, 0)) {
+        double[] error = new double[batch * length];
+        try (Pass pass = new Pass(backend, batch, length, weightUnit)) {
             Signal input = pass.input(hidden, width);
             Signal normed = finalNorm.isPresent() ? finalNorm.get().apply(pass, input) : input;
             int column = 0;
@@ -102,14 +112,16 @@ public record LayeredModel(
                 for (int from = 0; from < rows; from += HEAD_ROWS) {
                     int count = Math.min(HEAD_ROWS, rows - from);
                     WeightSource part = count == rows ? shard : shard.rows(width, from, count);
-                    float[] columns = pass.read(pass.linear(normed, part.scaled(logitScale), Optional.empty()));
+                    Signal columns = pass.linear(normed, part.scaled(logitScale), Optional.empty());
+                    float[] values = pass.read(columns);
                     for (int t = 0; t < batch * length; t++) {
-                        System.arraycopy(columns, t * count, logits, t * vocabulary + column + from, count);
+                        System.arraycopy(values, t * count, logits, t * vocabulary + column + from, count);
+                        error[t] = Math.max(error[t], columns.error()[t]);
                     }
                 }
                 column += rows;
             }
         }
-        return logits;
+        return new Logits(logits, error);
     }
 }

@@ -135,4 +135,16 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
         }
         return wide;
     }
+
+    @Override
+    public List<WeightSource> weights() {
+        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
+        for (Shard s : shards) {
+            all.addAll(List.of(Optional.of(s.inProj), s.inBias, Optional.of(s.conv), s.convBias));
+            all.addAll(List.of(Optional.of(s.xProj), Optional.of(s.dtProj), Optional.of(s.dtBias)));
+            all.addAll(List.of(Optional.of(s.aLog), Optional.of(s.d), s.stepNorm, s.bNorm, s.cNorm));
+            all.add(Optional.of(s.outProj));
+        }
+        return WeightSource.present(all);
+    }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /**
  * A Mamba-2 mixer, rank by rank.
@@ -60,7 +61,52 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
             WeightSource aLog,
             WeightSource d,
             Optional<WeightSource> norm,
-            WeightSource outProj) {}
+            WeightSource outProj) {
+        /** The same with another input projection. */
+        public Shard withInProj(WeightSource value) {
+            return new Shard(heads, groups, bypass, value, inBias, conv, convBias, dtBias, aLog, d, norm, outProj);
+        }
+
+        /** The same with another bias of the input projection. */
+        public Shard withInBias(Optional<WeightSource> value) {
+            return new Shard(heads, groups, bypass, inProj, value, conv, convBias, dtBias, aLog, d, norm, outProj);
+        }
+
+        /** The same with another convolution. */
+        public Shard withConv(WeightSource value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, value, convBias, dtBias, aLog, d, norm, outProj);
+        }
+
+        /** The same with another bias of the convolution. */
+        public Shard withConvBias(Optional<WeightSource> value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, conv, value, dtBias, aLog, d, norm, outProj);
+        }
+
+        /** The same with other biases of the step. */
+        public Shard withDtBias(WeightSource value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, conv, convBias, value, aLog, d, norm, outProj);
+        }
+
+        /** The same with other decays. */
+        public Shard withALog(WeightSource value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, conv, convBias, dtBias, value, d, norm, outProj);
+        }
+
+        /** The same with another skip term. */
+        public Shard withD(WeightSource value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, conv, convBias, dtBias, aLog, value, norm, outProj);
+        }
+
+        /** The same with another norm. */
+        public Shard withNorm(Optional<WeightSource> value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, conv, convBias, dtBias, aLog, d, value, outProj);
+        }
+
+        /** The same with another output projection. */
+        public Shard withOutProj(WeightSource value) {
+            return new Shard(heads, groups, bypass, inProj, inBias, conv, convBias, dtBias, aLog, d, norm, value);
+        }
+    }
 
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
@@ -132,5 +178,30 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
         }
         Signal gated = pass.gate(z, y, Activation.SILU);
         return pass.normalize(gated, norm, shard.norm(), Optional.empty(), options.normGroup());
+    }
+
+    @Override
+    public List<WeightSource> weights() {
+        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
+        for (Shard s : shards) {
+            all.addAll(List.of(Optional.of(s.inProj), s.inBias, Optional.of(s.conv), s.convBias, s.norm));
+            all.addAll(List.of(Optional.of(s.dtBias), Optional.of(s.aLog), Optional.of(s.d), Optional.of(s.outProj)));
+        }
+        return WeightSource.present(all);
+    }
+
+    /** The same with other options. */
+    public Mamba2Mixer withOptions(Options other) {
+        return new Mamba2Mixer(width, other, shards, outBias);
+    }
+
+    /** The same with every shard changed. */
+    public Mamba2Mixer withShards(UnaryOperator<Shard> change) {
+        return new Mamba2Mixer(width, options, shards.stream().map(change).toList(), outBias);
+    }
+
+    /** The same with another output bias. */
+    public Mamba2Mixer withOutBias(Optional<WeightSource> bias) {
+        return new Mamba2Mixer(width, options, shards, bias);
     }
 }

@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -135,5 +136,13 @@ public record Mamba3Mixer(
             wide[i] = values[i];
         }
         return wide;
+    }
+
+    @Override
+    public List<WeightSource> weights() {
+        List<WeightSource> all = new ArrayList<>(List.of(inProj, dtBias, bBias, cBias, bNorm, cNorm, d, outProj));
+        mimo.ifPresent(weights -> all.addAll(List.of(weights.x, weights.z, weights.o)));
+        outNorm.ifPresent(all::add);
+        return all;
     }
 }

@@ -34,7 +34,22 @@ public record MlpMixer(int width, Form form, Activation activation, List<Shard> 
      * @param fc1Bias one per row of {@code fc1}
      * @param fc2 [width, hidden]
      */
-    public record Shard(WeightSource fc1, Optional<WeightSource> fc1Bias, WeightSource fc2) {}
+    public record Shard(WeightSource fc1, Optional<WeightSource> fc1Bias, WeightSource fc2) {
+        /** The same with another first projection. */
+        public Shard withFc1(WeightSource value) {
+            return new Shard(value, fc1Bias, fc2);
+        }
+
+        /** The same with another bias of the first projection. */
+        public Shard withFc1Bias(Optional<WeightSource> value) {
+            return new Shard(fc1, value, fc2);
+        }
+
+        /** The same with another second projection. */
+        public Shard withFc2(WeightSource value) {
+            return new Shard(fc1, fc1Bias, value);
+        }
+    }
 
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
@@ -55,5 +70,29 @@ public record MlpMixer(int width, Form form, Activation activation, List<Shard> 
             case VALUE_FIRST ->
                 pass.gate(pass.columns(projected, half, half), pass.columns(projected, 0, half), activation);
         };
+    }
+
+    @Override
+    public List<WeightSource> weights() {
+        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
+        for (Shard s : shards) {
+            all.addAll(List.of(Optional.of(s.fc1), s.fc1Bias, Optional.of(s.fc2)));
+        }
+        return WeightSource.present(all);
+    }
+
+    /** The same with another form and activation. */
+    public MlpMixer withForm(Form otherForm, Activation other) {
+        return new MlpMixer(width, otherForm, other, shards, outBias);
+    }
+
+    /** The same with other shards. */
+    public MlpMixer withShards(List<Shard> others) {
+        return new MlpMixer(width, form, activation, others, outBias);
+    }
+
+    /** The same with another output bias. */
+    public MlpMixer withOutBias(Optional<WeightSource> bias) {
+        return new MlpMixer(width, form, activation, shards, bias);
     }
 }

@@ -3,8 +3,8 @@ package dev.shardsmith.verify.forward;
 /**
  * How rounding errors go through a scan.
  *
- * <p>They follow the recurrence itself, with one number per head: with {@code a = exp(dt·A)} and the sizes |x| and |B| of
- * a token, the state is at most {@code h = a·h + dt·|x|·|B|}; its squared error is that of before times {@code a²} plus
+ * <p>They follow the recurrence itself, with one number per head: with {@code a = exp(dt·A)} and the root mean squares |x|
+ * and |B| of a token, the state is at most {@code h = a·h + dt·|x|·|B|}; its squared error is that of before times {@code a²} plus
  * what x, B, dt, A and the rounding of this token add.
  *
  * @param shape the sizes of the scan
@@ -26,9 +26,9 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
     double[] of(Pass pass, DeviceArray y, float[] aLog, float[] bias, double skip) {
         ForwardBackend backend = pass.backend();
         Sizes sizes = new Sizes(
-                backend.rowMaxima(x.values(), pass.tokens(), shape.inner()),
-                backend.rowMaxima(b.values(), pass.tokens(), shape.groupState()),
-                groupNorms(pass),
+                backend.rowNorms(x.values(), pass.tokens() * shape.heads(), shape.headDim()),
+                backend.rowNorms(b.values(), pass.tokens() * shape.groups(), shape.state()),
+                backend.rowNorms(c.values(), pass.tokens() * shape.groups(), shape.state()),
                 backend.rowMaxima(y, pass.tokens(), shape.inner()),
                 pass.read(dt));
         double[] error = new double[pass.tokens()];
@@ -40,17 +40,8 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
         return error;
     }
 
-    /** Of each token: largest |x| and |B|, largest norm of a group of C, largest |y|; all raw steps. */
-    private record Sizes(float[] x, float[] b, double[] c, float[] y, float[] steps) {}
-
-    private double[] groupNorms(Pass pass) {
-        float[] norms = pass.backend().rowNorms(c.values(), pass.tokens() * shape.groups(), shape.state());
-        double[] largest = new double[pass.tokens()];
-        for (int i = 0; i < norms.length; i++) {
-            largest[i / shape.groups()] = Math.max(largest[i / shape.groups()], norms[i]);
-        }
-        return largest;
-    }
+    /** Norms of x by head and of B and C by group, the largest |y| of each token, all raw steps. */
+    private record Sizes(float[] x, float[] b, float[] c, float[] y, float[] steps) {}
 
     private void head(Pass pass, int row, int head, float aLog, float bias, double skip, Sizes sizes, double[] error) {
         double rate = Math.exp(aLog);
@@ -62,8 +53,9 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
             double step = timeStep.of((double) sizes.steps[token * shape.heads() + head] + bias);
             double stepError = dt.error()[token] + 2 * Pass.UNIT * step + pass.weightUnit() * Math.abs(bias);
             double decay = Math.exp(-step * rate);
-            double inputs = sizes.x[token];
-            double columns = sizes.b[token];
+            int group = token * shape.groups() + shape.groupOf(head);
+            double inputs = sizes.x[token * shape.heads() + head] / Math.sqrt(shape.headDim());
+            double columns = sizes.b[group] / Math.sqrt(shape.state());
             double fromDecay = decay * size * rate * (stepError + step * rateError);
             size = decay * size + step * inputs * columns;
             double added = Pass.root(
@@ -74,13 +66,13 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
                     3 * Pass.UNIT * size);
             variance = decay * decay * variance + added * added;
             double out = Pass.root(
-                    sizes.c[token] * Math.sqrt(variance),
+                    sizes.c[group] * Math.sqrt(variance),
                     Math.sqrt(shape.state()) * size * c.error()[token],
                     skip * x.error()[token],
                     pass.weightUnit() * skip * inputs,
                     Pass.UNIT
                             * Math.sqrt(shape.state() + ChunkedScan.CHUNK)
-                            * (sizes.y[token] + size * sizes.c[token]));
+                            * (sizes.y[token] + size * sizes.c[group]));
             error[token] = Math.max(error[token], out);
         }
     }

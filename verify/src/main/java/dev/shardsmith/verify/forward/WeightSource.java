@@ -2,6 +2,7 @@ package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A weight that is read when it is needed and dropped after its layer has run.
@@ -141,5 +142,10 @@ public interface WeightSource {
             }
             return joined;
         }
+    }
+
+    /** Those of some weights that are there. */
+    static List<WeightSource> present(List<Optional<WeightSource>> weights) {
+        return weights.stream().flatMap(Optional::stream).toList();
     }
 }

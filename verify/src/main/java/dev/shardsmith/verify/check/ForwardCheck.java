@@ -1,0 +1,202 @@
+package dev.shardsmith.verify.check;
+
+import dev.shardsmith.verify.forward.Block;
+import dev.shardsmith.verify.forward.ForwardBackend;
+import dev.shardsmith.verify.forward.LayeredModel;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+
+/**
+ * Compares two models layer by layer.
+ *
+ * <p>Each layer gets an input of its own, the same on both sides, so that one wrong layer does not hide the next.
+ */
+public final class ForwardCheck {
+    private static final int HYPOTHESIS_TOKENS = 48;
+
+    private final ForwardBackend backend;
+    private final LayeredModel left;
+    private final LayeredModel right;
+    private final CheckOptions options;
+
+    /** A comparison on a backend, which stays the caller's. */
+    public ForwardCheck(ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options) {
+        this.backend = backend;
+        this.left = left;
+        this.right = right;
+        this.options = options;
+    }
+
+    /**
+     * Runs it.
+     *
+     * @param progress hears of every row as soon as it is there
+     */
+    public CheckReport run(Consumer<LayerRow> progress) throws IOException {
+        List<LayerRow> rows = new ArrayList<>();
+        if (left.width() != right.width()) {
+            add(
+                    rows,
+                    LayerRow.missing(
+                            0, Optional.empty(), "model", "widths differ: " + left.width() + " and " + right.width()),
+                    progress);
+            return new CheckReport(rows);
+        }
+        add(rows, embedding(), progress);
+        int count = Math.max(left.blocks().size(), right.blocks().size());
+        for (int i = 0; i < count; i++) {
+            Optional<LayerRow> row = row(i);
+            if (row.isPresent()) {
+                add(rows, row.get(), progress);
+            }
+        }
+        add(rows, head(count + 1), progress);
+        return new CheckReport(List.copyOf(rows));
+    }
+
+    private static void add(List<LayerRow> rows, LayerRow row, Consumer<LayerRow> progress) {
+        rows.add(row);
+        progress.accept(row);
+    }
+
+    private LayerRow embedding() throws IOException {
+        int vocabulary = Math.min(rows(left), rows(right));
+        SplittableRandom random = new SplittableRandom(options.seed());
+        int[] ids = random.ints((long) options.batch() * options.length(), 0, vocabulary)
+                .toArray();
+        float[] a = left.embed(ids);
+        float[] b = right.embed(ids);
+        double unit = StoredUnits.difference(left.embedding(), right.embedding());
+        double[] error = new double[ids.length];
+        for (int i = 0; i < a.length; i++) {
+            int token = i / left.width();
+            error[token] = Math.max(error[token], unit * Math.abs(a[i]));
+        }
+        Deviation deviation = Deviation.of(new Output(a, error), new Output(b, error), left.width(), left.width());
+        Optional<String> explanation =
+                deviation.ok() ? Optional.empty() : Optional.of("the rows of the vocabulary differ");
+        return toRow(0, Optional.empty(), "embedding", deviation, explanation);
+    }
+
+    private static int rows(LayeredModel model) {
+        return model.embedding().stream()
+                .mapToInt(shard -> shard.elements() / model.width())
+                .sum();
+    }
+
+    private Optional<LayerRow> row(int i) throws IOException {
+        if (i >= left.blocks().size() || i >= right.blocks().size()) {
+            Block there = i < left.blocks().size()
+                    ? left.blocks().get(i)
+                    : right.blocks().get(i);
+            String side = i < left.blocks().size() ? "second" : "first";
+            return Optional.of(LayerRow.missing(
+                    i + 1, Optional.of(there.layer()), there.kind(), "the " + side + " checkpoint has no such layer"));
+        }
+        Block a = left.blocks().get(i);
+        Block b = right.blocks().get(i);
+        if (!options.layers().test(a.layer())) {
+            return Optional.empty();
+        }
+        if (!a.kind().equals(b.kind())) {
+            return Optional.of(LayerRow.missing(
+                    i + 1, Optional.of(a.layer()), a.kind(), "the second checkpoint has " + b.kind() + " here"));
+        }
+        return Optional.of(compare(i, a, b));
+    }
+
+    private LayerRow compare(int i, Block a, Block b) throws IOException {
+        float[] input = input(i + 1);
+        double unit = StoredUnits.difference(a.weights(), b.weights());
+        Deviation deviation;
+        try {
+            deviation = deviation(a, b, input, options.batch(), unit);
+        } catch (IllegalArgumentException e) {
+            return LayerRow.missing(i + 1, Optional.of(a.layer()), a.kind(), "shapes do not fit: " + e.getMessage());
+        }
+        Optional<String> explanation = deviation.ok() ? Optional.empty() : Optional.of(explain(a, b, input, unit));
+        return toRow(i + 1, Optional.of(a.layer()), a.kind(), deviation, explanation);
+    }
+
+    private Deviation deviation(Block a, Block b, float[] input, int batch, double unit) throws IOException {
+        int width = left.width();
+        return Deviation.of(
+                Output.of(backend, a, input, width, batch, unit),
+                Output.of(backend, b, input, width, batch, unit),
+                width,
+                width);
+    }
+
+    /** Tries one hypothesis after the other on the first tokens, which do not depend on later ones. */
+    private String explain(Block a, Block b, float[] input, double unit) throws IOException {
+        int tokens = Math.min(options.length(), HYPOTHESIS_TOKENS);
+        float[] some = Arrays.copyOf(input, tokens * left.width());
+        if (deviation(a, b, some, 1, unit).ok()) {
+            some = Arrays.copyOf(input, options.length() * left.width());
+        }
+        for (Hypothesis hypothesis : Hypotheses.of(a, b)) {
+            try {
+                if (deviation(hypothesis.left(), hypothesis.right(), some, 1, unit)
+                        .ok()) {
+                    return hypothesis.text();
+                }
+            } catch (IllegalArgumentException e) {
+                // Its shapes do not fit this layer: it explains nothing.
+                continue;
+            }
+        }
+        return "no known mistake explains it";
+    }
+
+    private LayerRow head(int index) throws IOException {
+        float[] input = input(index);
+        double unit = StoredUnits.difference(left.head(), right.head());
+        LayeredModel.Logits a = left.head(backend, input, options.batch(), options.length(), unit);
+        LayeredModel.Logits b = right.head(backend, input, options.batch(), options.length(), unit);
+        Deviation deviation = Deviation.of(
+                new Output(a.values(), a.error()),
+                new Output(b.values(), b.error()),
+                left.vocabulary(),
+                right.vocabulary());
+        Optional<String> explanation =
+                deviation.ok() ? Optional.empty() : Optional.of("the final norm or rows of the head differ");
+        return toRow(index, Optional.empty(), "head", deviation, explanation);
+    }
+
+    private float[] input(int index) {
+        int count = Math.multiplyExact(options.batch() * options.length(), left.width());
+        if (options.input().isPresent()) {
+            float[] given = options.input().get();
+            if (given.length != count) {
+                throw new IllegalArgumentException("the input has " + given.length + " elements, not " + count);
+            }
+            return given;
+        }
+        SplittableRandom random = new SplittableRandom(options.seed() * 0x9E3779B97F4A7C15L + index);
+        float[] input = new float[count];
+        for (int i = 0; i < count; i++) {
+            input[i] = (float) random.nextGaussian();
+        }
+        return input;
+    }
+
+    private static LayerRow toRow(
+            int index, Optional<Integer> layer, String kind, Deviation deviation, Optional<String> explanation) {
+        return new LayerRow(
+                index,
+                layer,
+                kind,
+                deviation.maxAbs(),
+                deviation.bound(),
+                deviation.size(),
+                deviation.ok(),
+                deviation.where(),
+                deviation.skipped(),
+                explanation);
+    }
+}

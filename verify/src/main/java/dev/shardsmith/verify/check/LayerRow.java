@@ -1,0 +1,38 @@
+package dev.shardsmith.verify.check;
+
+import java.util.Optional;
+
+/**
+ * How one layer's results compare.
+ *
+ * @param index number of the row: the embedding is 0
+ * @param layer number of the layer in the model; empty for embedding and head
+ * @param kind what it is
+ * @param maxAbs the largest difference
+ * @param bound the difference that rounding explains where the results are furthest beyond it or nearest to it
+ * @param size the largest result
+ * @param ok whether no difference is beyond its bound
+ * @param where token and channel of that place; empty if nothing was computed
+ * @param skipped tokens left out because rounding could change their experts
+ * @param explanation what would make the difference go away, or why nothing was compared
+ */
+public record LayerRow(
+        int index,
+        Optional<Integer> layer,
+        String kind,
+        double maxAbs,
+        double bound,
+        double size,
+        boolean ok,
+        Optional<Place> where,
+        int skipped,
+        Optional<String> explanation) {
+
+    /** A token and a channel of a result. */
+    public record Place(int token, int channel) {}
+
+    static LayerRow missing(int index, Optional<Integer> layer, String kind, String reason) {
+        return new LayerRow(
+                index, layer, kind, Double.NaN, 0, Double.NaN, false, Optional.empty(), 0, Optional.of(reason));
+    }
+}

@@ -96,7 +96,8 @@ final class TensorNames {
     }
 
     private void object(String path, PyObject object) {
-        boolean container = object.callable() instanceof PyGlobal type && type.module().equals("collections");
+        boolean container =
+                object.callable() instanceof PyGlobal type && type.module().equals("collections");
         if (object.args() instanceof PyTuple args) {
             if (container && args.items().size() == 1) {
                 pairs(path, args.items().get(0));

@@ -49,10 +49,14 @@ final class ExpectedTree {
         String text = expected.path("value").asText();
         switch (type) {
             case "None" -> assertThat(value).as(path).isEqualTo(PyNone.NONE);
-            case "bool" -> assertThat(value).as(path).isEqualTo(PyBool.of(expected.get("value").asBoolean()));
+            case "bool" ->
+                assertThat(value)
+                        .as(path)
+                        .isEqualTo(PyBool.of(expected.get("value").asBoolean()));
             case "int" -> assertThat(value.toString()).as(path).isEqualTo(text);
             case "str" -> assertThat(PythonText.string(value)).as(path).contains(text);
-            case "float" -> assertThat(PythonText.real(((PyFloat) value).value())).as(path).isEqualTo(text);
+            case "float" ->
+                assertThat(PythonText.real(((PyFloat) value).value())).as(path).isEqualTo(text);
             case "complex" -> {
                 assertThat(number(arg(value, 0))).isEqualTo(expected.get("real").asText());
                 assertThat(number(arg(value, 1))).isEqualTo(expected.get("imag").asText());
@@ -61,15 +65,17 @@ final class ExpectedTree {
             case "io.BytesIO" -> {
                 PyTuple state = (PyTuple) ((PyObject) value).state().orElseThrow();
                 bytes(expected, PythonText.bytes(state.items().get(0)).orElseThrow());
-                assertThat(state.items().get(1).toString()).isEqualTo(expected.get("pos").asText());
+                assertThat(state.items().get(1).toString())
+                        .isEqualTo(expected.get("pos").asText());
             }
             case "torch.dtype", "global" -> assertThat(name(value)).as(path).isEqualTo(text);
             case "Ellipsis" -> assertThat(name(value)).as(path).isEqualTo("builtins.Ellipsis");
             case "torch.device" -> assertThat(device((PyObject) value)).as(path).isEqualTo(text);
             case "torch.layout" -> assertThat(arg(value, 0)).as(path).isEqualTo(new PyStr(text));
-            case "torch.Size" -> assertThat(((PyTuple) arg(value, 0)).items().toString())
-                    .as(path)
-                    .isEqualTo(expected.get("value").toString().replace(",", ", "));
+            case "torch.Size" ->
+                assertThat(((PyTuple) arg(value, 0)).items().toString())
+                        .as(path)
+                        .isEqualTo(expected.get("value").toString().replace(",", ", "));
             case "torch.TypedStorage" -> storage(expected, value);
             case "tensor" -> {
                 NamedTensor named = file.tensors().stream()
@@ -79,7 +85,10 @@ final class ExpectedTree {
                 assertThat(named.node()).isSameAs(value);
                 assertThat(expected.get("name").asText()).isEqualTo(path);
             }
-            case "ref" -> assertThat(seen).as(path).containsEntry(value, expected.get("to").asText());
+            case "ref" ->
+                assertThat(seen)
+                        .as(path)
+                        .containsEntry(value, expected.get("to").asText());
             case "range", "slice" -> {
                 assertThat(((PyTuple) ((PyObject) value).args()).items()).hasSize(3);
                 check(expected.get("start"), arg(value, 0), path);
@@ -87,10 +96,12 @@ final class ExpectedTree {
                 check(expected.get("step"), arg(value, 2), path);
             }
             case "enum" -> {
-                assertThat(name(((PyObject) value).callable())).isEqualTo(expected.get("class").asText());
+                assertThat(name(((PyObject) value).callable()))
+                        .isEqualTo(expected.get("class").asText());
                 check(expected.get("value"), arg(value, 0), path + "#value");
             }
-            case "numpy.scalar", "numpy.dtype", "numpy.ndarray" -> new NumpyTree(this::check).check(expected, value, path);
+            case "numpy.scalar", "numpy.dtype", "numpy.ndarray" ->
+                new NumpyTree(this::check).check(expected, value, path);
             case "dict" -> dict(expected, value, path);
             case "list", "tuple", "deque" -> list(expected, value, path);
             case "set", "frozenset" -> set(expected, value, path);
@@ -193,7 +204,9 @@ final class ExpectedTree {
     private void object(JsonNode expected, PyValue value, String path) throws IOException {
         seen.put(value, path);
         PyObject object = (PyObject) value;
-        assertThat(name(object.callable())).as(path).isEqualTo(expected.get("class").asText());
+        assertThat(name(object.callable()))
+                .as(path)
+                .isEqualTo(expected.get("class").asText());
         if (object.state().isEmpty()) {
             // Made by its own call: what the class keeps of the arguments is its own business.
             check(expected.get("attrs").get("args"), object.args(), path + ".args");

@@ -31,11 +31,14 @@ final class NumpyTree {
 
     void check(JsonNode expected, PyValue value, String path) throws IOException {
         switch (expected.get("type").asText()) {
-            case "numpy.dtype" -> assertThat(dtype(value)).isEqualTo(expected.get("value").asText());
+            case "numpy.dtype" ->
+                assertThat(dtype(value)).isEqualTo(expected.get("value").asText());
             case "numpy.scalar" -> {
-                assertThat(dtype(ExpectedTree.arg(value, 0))).isEqualTo(expected.get("dtype").asText());
+                assertThat(dtype(ExpectedTree.arg(value, 0)))
+                        .isEqualTo(expected.get("dtype").asText());
                 byte[] bytes = PythonText.bytes(ExpectedTree.arg(value, 1)).orElseThrow();
-                assertThat(HexFormat.of().formatHex(bytes)).isEqualTo(expected.get("hex").asText());
+                assertThat(HexFormat.of().formatHex(bytes))
+                        .isEqualTo(expected.get("hex").asText());
             }
             default -> array(expected, (PyObject) value, path);
         }
@@ -48,7 +51,9 @@ final class NumpyTree {
         assertThat(((PyTuple) state.get(1)).items().toString())
                 .as(path)
                 .isEqualTo(expected.get("shape").toString().replace(",", ", "));
-        assertThat(dtype(state.get(2)).replace('>', '<')).as(path).isEqualTo(expected.get("dtype").asText());
+        assertThat(dtype(state.get(2)).replace('>', '<'))
+                .as(path)
+                .isEqualTo(expected.get("dtype").asText());
         if (expected.has("items")) {
             List<PyValue> elements = ((PyList) state.get(4)).items();
             for (int i = 0; i < elements.size(); i++) {
@@ -63,14 +68,17 @@ final class NumpyTree {
         }
         boolean fortran = state.get(3).equals(PyBool.TRUE);
         if (!fortran) {
-            assertThat(ExpectedTree.sha256(bytes)).as(path).isEqualTo(expected.get("c_order_bytes_sha256").asText());
+            assertThat(ExpectedTree.sha256(bytes))
+                    .as(path)
+                    .isEqualTo(expected.get("c_order_bytes_sha256").asText());
         }
         assertThat(fortran).as(path).isEqualTo(expected.get("fortran_order").asBoolean());
     }
 
     /** The arguments of protocol 5 in the order of the usual state. */
     private static List<PyValue> fromBuffer(List<PyValue> args) {
-        return List.of(args.get(0), args.get(2), args.get(1), PyBool.of(args.get(3).equals(new PyStr("F"))), args.get(0));
+        return List.of(
+                args.get(0), args.get(2), args.get(1), PyBool.of(args.get(3).equals(new PyStr("F"))), args.get(0));
     }
 
     private static void reverse(byte[] bytes, int unit) {
@@ -89,11 +97,12 @@ final class NumpyTree {
         String code = PythonText.str(ExpectedTree.arg(value, 0));
         String order = PythonText.str(state.get(1));
         assertThat(state.get(4) instanceof PyDict).isEqualTo(code.startsWith("V"));
-        return (order.equals("=") ? "<" : order) + switch (code.charAt(0)) {
-            case 'O' -> "O";
-            case 'M', 'm' -> code.substring(0, 1) + "8[" + unit(state.get(8)) + "]";
-            default -> code;
-        };
+        return (order.equals("=") ? "<" : order)
+                + switch (code.charAt(0)) {
+                    case 'O' -> "O";
+                    case 'M', 'm' -> code.substring(0, 1) + "8[" + unit(state.get(8)) + "]";
+                    default -> code;
+                };
     }
 
     /** The unit of a time: {@code (dict, (unit, 1, 1, 1))}. */

@@ -49,7 +49,8 @@ class TorchFileGoldenTest {
     void everyOtherValueIsWhatPythonHas(Path folder) throws IOException {
         JsonNode expected = TestData.expected(folder);
         try (FilePool files = new FilePool()) {
-            TorchFile file = TorchFile.open(files, folder.resolve(expected.path("main_file").asText("model.pt")));
+            TorchFile file = TorchFile.open(
+                    files, folder.resolve(expected.path("main_file").asText("model.pt")));
 
             assertThat(new ExpectedTree(file).check(expected.get("root"))).isPositive();
         }

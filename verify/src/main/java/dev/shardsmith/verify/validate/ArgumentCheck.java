@@ -1,0 +1,97 @@
+package dev.shardsmith.verify.validate;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.pattern.ArgumentRemark;
+import dev.shardsmith.reshard.pattern.ArgumentValues;
+import dev.shardsmith.reshard.pattern.PatternArguments;
+import dev.shardsmith.verify.validate.WidthRelations.Violation;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Compares the saved arguments with the weights. */
+final class ArgumentCheck {
+    /** Without one of these in the checkpoint, a run that loads it stops. */
+    private static final List<String> REQUIRED = List.of("num_layers", "hidden_size", "num_attention_heads");
+    /** Arguments that older releases did not have; the values of that time are taken. */
+    private static final List<String> CONSTANTS = List.of("mamba_state_dim", "mamba_head_dim", "mamba_num_groups");
+    /** Facts that do not bind the saved arguments: the program changes them, or they may be set without effect. */
+    private static final List<String> LOOSE =
+            List.of("mtp_num_layers", "moe_grouped_gemm", "moe_router_enable_expert_bias");
+
+    private final ArgumentValues saved;
+    private final Map<String, Fact> facts;
+    private final WeightModel model;
+    private final Findings findings;
+
+    ArgumentCheck(ArgumentValues saved, Map<String, Fact> facts, WeightModel model, Findings findings) {
+        this.saved = saved;
+        this.facts = facts;
+        this.model = model;
+        this.findings = findings;
+    }
+
+    void check(Optional<PatternArguments> pattern) throws CheckpointException {
+        for (String field : REQUIRED) {
+            if (!saved.has(field)) {
+                findings.error(
+                        "args.missing",
+                        "args." + field,
+                        "the saved args have no %s, without which no run can load the checkpoint".formatted(field),
+                        facts.containsKey(field) ? "--set " + field + "=" + facts.get(field).value() : "");
+            }
+        }
+        constants();
+        ModelArguments effective = new ModelArguments(saved);
+        boolean repeated = saved.flag("mtp_use_repeated_layer");
+        for (Fact fact : facts.values()) {
+            if (repeated && fact.field().equals("mtp_num_layers")) {
+                continue;
+            }
+            compare(fact, effective.value(fact.field()));
+        }
+        for (Violation violation : WidthRelations.violations(model, effective)) {
+            findings.error(
+                    "shape.args",
+                    violation.where(),
+                    violation.message(),
+                    "correct " + String.join(" or ", violation.fields()) + " in the saved args with convert --set");
+        }
+        if (pattern.isPresent()) {
+            for (ArgumentRemark remark : pattern.get().remarks()) {
+                findings.add("args.pattern", "args." + remark.field(), remark);
+            }
+        }
+    }
+
+    private void constants() {
+        boolean mamba = facts.containsKey("mamba_num_heads");
+        List<String> absent = CONSTANTS.stream().filter(field -> !saved.knows(field)).toList();
+        if (mamba && !absent.isEmpty()) {
+            findings.info(
+                    "args.old",
+                    "args",
+                    "the saved args are of a release without " + String.join(", ", absent)
+                            + "; the constants of that time are used: state 128, head 64, groups 8");
+        }
+    }
+
+    private void compare(Fact fact, Optional<String> said) {
+        if (said.isEmpty() || said.get().equals(fact.value()) || !saved.knows(fact.field()) && !derived(fact.field())) {
+            return;
+        }
+        String message = "%s is %s, but the weights say %s: %s"
+                .formatted(fact.field(), said.get(), fact.value(), fact.evidence());
+        String fix = "convert --set " + fact.field() + "=" + fact.value();
+        if (LOOSE.contains(fact.field())) {
+            findings.warning("args.weights", "args." + fact.field(), message, fix);
+        } else {
+            findings.error("args.weights", "args." + fact.field(), message, fix);
+        }
+    }
+
+    private boolean derived(String field) {
+        return CONSTANTS.contains(field)
+                || List.of("ffn_hidden_size", "mamba_num_heads", "add_bias_linear").contains(field);
+    }
+}

@@ -1,0 +1,159 @@
+package dev.shardsmith.verify.validate;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.pattern.ArgumentValues;
+import dev.shardsmith.reshard.pattern.HybridPattern;
+import dev.shardsmith.reshard.pattern.PatternArguments;
+import dev.shardsmith.reshard.pattern.PatternArguments.Origin;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Family;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Validates a checkpoint: against itself, and against what is said about it. */
+public final class Validator {
+    private final ModelView view;
+    private final ValidateOptions options;
+    private final Findings findings = new Findings();
+
+    private Validator(ModelView view, ValidateOptions options) {
+        this.view = view;
+        this.options = options;
+    }
+
+    /**
+     * Validates a checkpoint.
+     *
+     * @throws CheckpointException if it cannot be read; what is readable and wrong is a finding
+     */
+    public static Validation validate(ModelView view, ValidateOptions options) throws IOException {
+        return new Validator(view, options).validate();
+    }
+
+    private Validation validate() throws IOException {
+        for (String warning : view.warnings()) {
+            findings.warning("checkpoint", view.path().toString(), warning, "");
+        }
+        for (String name : view.unknown()) {
+            findings.warning(
+                    "keys.unknown", name, "no rule knows this parameter", "convert needs --rule for it");
+        }
+        Optional<ArgumentValues> saved = view.state().args().map(SavedArguments::of);
+        boolean shifted = saved.isPresent() && saved.get().flag("apply_layernorm_1p");
+        Validation result = view.family() == Family.MEGATRON ? megatron(saved) : other();
+        if (options.values() == ValidateOptions.Values.READ) {
+            new ValueCheck(view, shifted, findings).check(options.workers());
+        }
+        return new Validation(
+                result.saved(), result.given(), result.inferred(), result.layers(), result.launch(), findings.all());
+    }
+
+    private Validation other() throws CheckpointException {
+        Optional<HybridPattern> given = given();
+        if (given.isPresent() || options.launch().isPresent()) {
+            findings.warning(
+                    "family",
+                    view.path().toString(),
+                    "the model is of the family %s, whose layers are not compared with patterns or options"
+                            .formatted(view.family().id()),
+                    "");
+        }
+        return new Validation(
+                view.pattern(), options.pattern(), Optional.empty(), List.of(), List.of(), List.of());
+    }
+
+    private Validation megatron(Optional<ArgumentValues> saved) throws CheckpointException {
+        WeightModel model = WeightModel.of(view);
+        new KeyCheck(model, findings).check();
+        Map<String, Fact> facts = new LinkedHashMap<>(WeightFacts.of(model, findings));
+        Optional<PatternArguments> described = described(saved);
+        Optional<HybridPattern> savedPattern = described
+                .filter(arguments -> arguments.origin() != Origin.NONE)
+                .map(PatternArguments::pattern)
+                .or(this::viewPattern);
+        Optional<HybridPattern> inferred =
+                model.patternWithStages(savedPattern.map(HybridPattern::hasPipes).orElse(false));
+        PatternCheck patterns = new PatternCheck(model, view.parallelism().pipeline(), findings);
+        if (savedPattern.isPresent() && !model.isTransformer()) {
+            String fix = inferred.map(pattern -> "convert --pattern '" + pattern.text() + "'").orElse("");
+            patterns.compare("saved pattern", savedPattern.get(), fix);
+            described.flatMap(PatternArguments::layout).ifPresent(patterns::compareStages);
+        }
+        Optional<HybridPattern> given = given();
+        if (given.isPresent()) {
+            patterns.compare("given pattern", given.get(), "");
+        }
+        if (saved.isPresent()) {
+            new ArgumentCheck(saved.get(), facts, model, findings).check(described);
+        }
+        conventions(model);
+        ModelArguments effective =
+                new ModelArguments(saved.orElse(ArgumentValues.of("args", Map.of())));
+        TargetCheck target = new TargetCheck(model, facts, effective, findings);
+        if (options.tensor().isPresent()) {
+            target.tensor(options.tensor().getAsInt());
+        }
+        if (options.pipeline().isPresent()) {
+            target.pipeline(options.pipeline().getAsInt(), savedPattern);
+        }
+        List<LaunchRow> launch = options.launch().isPresent()
+                ? new LaunchCheck(options.launch().get(), saved, facts, model, view, findings).check()
+                : List.of();
+        return new Validation(
+                savedPattern.map(HybridPattern::text),
+                options.pattern(),
+                inferred.map(HybridPattern::text),
+                patterns.table(given.or(() -> savedPattern)),
+                launch,
+                List.of());
+    }
+
+    private Optional<PatternArguments> described(Optional<ArgumentValues> saved) {
+        if (saved.isEmpty()) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(PatternArguments.of(saved.get(), PatternArguments.Source.SAVED));
+        } catch (CheckpointException e) {
+            findings.error("args.pattern", e.where(), e.problem(), e.hint().orElse(""));
+            return Optional.empty();
+        }
+    }
+
+    private Optional<HybridPattern> viewPattern() {
+        try {
+            return view.pattern().isPresent()
+                    ? Optional.of(HybridPattern.parse(view.pattern().get()))
+                    : Optional.empty();
+        } catch (CheckpointException e) {
+            findings.error("args.pattern", e.where(), e.problem(), e.hint().orElse(""));
+            return Optional.empty();
+        }
+    }
+
+    private Optional<HybridPattern> given() throws CheckpointException {
+        return options.pattern().isPresent()
+                ? Optional.of(HybridPattern.parse(options.pattern().get(), "--pattern"))
+                : Optional.empty();
+    }
+
+    /** Says what a run of another release or with other layer implementations would not find. */
+    private void conventions(WeightModel model) {
+        boolean oldNames = model.layers().values().stream().anyMatch(layer -> layer.has("mixer.conv1d.weight"));
+        if (oldNames && view.layout() == ModelView.Layout.MEGATRON) {
+            findings.info(
+                    "keys.conv1d",
+                    "mixer.conv1d.weight",
+                    "the convolution has the name of releases up to core 0.18; later ones do not find it and say so in one line"
+                            + " only (convert --conv1d-naming new)");
+        }
+        long fused = model.layers().values().stream()
+                .filter(layer -> layer.tensors().keySet().stream().anyMatch(key -> key.endsWith(".layer_norm_weight")))
+                .count();
+        String style = fused > 0 ? "norms are fused into the linear layers (Transformer Engine)" : "norms are layers of their own (local)";
+        findings.info("keys.style", "decoder.layers", style);
+    }
+}

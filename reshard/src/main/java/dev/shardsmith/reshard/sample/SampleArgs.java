@@ -46,7 +46,7 @@ final class SampleArgs {
         fields.put("normalization", new PyStr("RMSNorm"));
         fields.put("norm_epsilon", new PyFloat(1e-5));
         fields.put("position_embedding_type", new PyStr("none"));
-        fields.put("add_position_embedding", PyBool.FALSE);
+        fields.put("add_position_embedding", PyBool.TRUE);
         fields.put("max_position_embeddings", PyInt.of(4096));
         fields.put("seq_length", PyInt.of(4096));
         fields.put("padded_vocab_size", PyInt.of(spec.vocabulary()));

@@ -38,10 +38,13 @@ final class ArgumentCheck {
                         "args.missing",
                         "args." + field,
                         "the saved args have no %s, without which no run can load the checkpoint".formatted(field),
-                        facts.containsKey(field) ? "--set " + field + "=" + facts.get(field).value() : "");
+                        facts.containsKey(field)
+                                ? "--set " + field + "=" + facts.get(field).value()
+                                : "");
             }
         }
         constants();
+        experts();
         ModelArguments effective = new ModelArguments(saved);
         boolean repeated = saved.flag("mtp_use_repeated_layer");
         for (Fact fact : facts.values()) {
@@ -66,13 +69,26 @@ final class ArgumentCheck {
 
     private void constants() {
         boolean mamba = facts.containsKey("mamba_num_heads");
-        List<String> absent = CONSTANTS.stream().filter(field -> !saved.knows(field)).toList();
+        List<String> absent =
+                CONSTANTS.stream().filter(field -> !saved.knows(field)).toList();
         if (mamba && !absent.isEmpty()) {
             findings.info(
                     "args.old",
                     "args",
                     "the saved args are of a release without " + String.join(", ", absent)
                             + "; the constants of that time are used: state 128, head 64, groups 8");
+        }
+    }
+
+    /** Experts without the argument come from a model that was put together in code. */
+    private void experts() {
+        Fact experts = facts.get("num_experts");
+        if (experts != null && saved.knows("num_experts") && !saved.has("num_experts")) {
+            findings.warning(
+                    "args.weights",
+                    "args.num_experts",
+                    "num_experts is not set, but the weights have experts: " + experts.evidence(),
+                    "convert --set num_experts=" + experts.value());
         }
     }
 
@@ -83,7 +99,9 @@ final class ArgumentCheck {
         String message = "%s is %s, but the weights say %s: %s"
                 .formatted(fact.field(), said.get(), fact.value(), fact.evidence());
         String fix = "convert --set " + fact.field() + "=" + fact.value();
-        if (LOOSE.contains(fact.field())) {
+        // A value that the run would only derive was set in another way when the model was made.
+        boolean derived = fact.field().endsWith("ffn_hidden_size") && !saved.has(fact.field());
+        if (derived || LOOSE.contains(fact.field())) {
             findings.warning("args.weights", "args." + fact.field(), message, fix);
         } else {
             findings.error("args.weights", "args." + fact.field(), message, fix);
@@ -92,6 +110,7 @@ final class ArgumentCheck {
 
     private boolean derived(String field) {
         return CONSTANTS.contains(field)
-                || List.of("ffn_hidden_size", "mamba_num_heads", "add_bias_linear").contains(field);
+                || List.of("ffn_hidden_size", "mamba_num_heads", "add_bias_linear")
+                        .contains(field);
     }
 }

@@ -22,12 +22,11 @@ final class Findings {
     }
 
     void add(String code, String where, ArgumentRemark remark) {
-        Severity severity =
-                switch (remark.severity()) {
-                    case ERROR -> Severity.ERROR;
-                    case WARNING -> Severity.WARNING;
-                    case INFO -> Severity.INFO;
-                };
+        Severity severity = switch (remark.severity()) {
+            case ERROR -> Severity.ERROR;
+            case WARNING -> Severity.WARNING;
+            case INFO -> Severity.INFO;
+        };
         all.add(new Finding(code, severity, where, remark.message(), remark.fix()));
     }
 

@@ -96,7 +96,8 @@ final class KeyCheck {
                 findings.error(
                         "keys.surplus",
                         layer.prefix() + suffix,
-                        "a %s layer has no such parameter".formatted(kinds.keySet().iterator().next().title()),
+                        "a %s layer has no such parameter"
+                                .formatted(kinds.keySet().iterator().next().title()),
                         "");
             }
         }
@@ -115,7 +116,9 @@ final class KeyCheck {
     }
 
     private void experts(LayerWeights layer) {
-        long experts = layer.shape("mlp.router.weight").map(shape -> shape.rank() > 0 ? shape.size(0) : 0L).orElse(0L);
+        long experts = layer.shape("mlp.router.weight")
+                .map(shape -> shape.rank() > 0 ? shape.size(0) : 0L)
+                .orElse(0L);
         Map<String, Integer> counts = new LinkedHashMap<>();
         for (String suffix : layer.tensors().keySet()) {
             var matcher = EXPERT.matcher(suffix);
@@ -142,8 +145,9 @@ final class KeyCheck {
     private void consensus(List<LayerWeights> all) {
         Map<LayerKind, List<LayerWeights>> byKind = new LinkedHashMap<>();
         for (LayerWeights layer : all) {
-            layer.kind().ifPresent(kind ->
-                    byKind.computeIfAbsent(kind, key -> new ArrayList<>()).add(layer));
+            layer.kind()
+                    .ifPresent(kind -> byKind.computeIfAbsent(kind, key -> new ArrayList<>())
+                            .add(layer));
         }
         byKind.forEach((kind, layers) -> {
             Map<String, Integer> counts = new LinkedHashMap<>();
@@ -151,6 +155,7 @@ final class KeyCheck {
                 layer.tensors().keySet().forEach(suffix -> counts.merge(suffix, 1, Integer::sum));
             }
             counts.forEach((suffix, count) -> uneven(kind, layers, suffix, count));
+            KeyRules.required(kind).forEach(group -> mixed(kind, group, counts));
         });
     }
 
@@ -171,7 +176,18 @@ final class KeyCheck {
     }
 
     private static boolean isRequired(LayerKind kind, String suffix) {
-        return KeyRules.required(kind).stream().anyMatch(group -> group.size() == 1 && group.contains(suffix));
+        return KeyRules.required(kind).stream().anyMatch(group -> group.contains(suffix));
+    }
+
+    private void mixed(LayerKind kind, List<String> group, Map<String, Integer> counts) {
+        List<String> used = group.stream().filter(counts::containsKey).toList();
+        if (used.size() > 1) {
+            findings.warning(
+                    "keys.mixed",
+                    join(used),
+                    "%s layers spell one parameter in several ways; no release reads them all".formatted(kind.title()),
+                    "");
+        }
     }
 
     private static String join(Iterable<?> items) {

@@ -99,10 +99,7 @@ final class KeyRules {
         }
         if (suffix.startsWith("self_attention.")) {
             return List.of(
-                    LayerKind.ATTENTION,
-                    LayerKind.GATED_DELTA,
-                    LayerKind.LATENT_ATTENTION,
-                    LayerKind.SPARSE_ATTENTION);
+                    LayerKind.ATTENTION, LayerKind.GATED_DELTA, LayerKind.LATENT_ATTENTION, LayerKind.SPARSE_ATTENTION);
         }
         return List.of();
     }

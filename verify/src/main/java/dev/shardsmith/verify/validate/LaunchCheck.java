@@ -25,18 +25,54 @@ final class LaunchCheck {
             Set.of("max_position_embeddings", "make_vocab_size_divisible_by", "tokenizer_type");
     /** The weights load in any case, but the model computes something else. */
     private static final Set<String> BEHAVIOUR = Set.of(
-            "position_embedding_type", "rotary_base", "rotary_percent", "rotary_interleaved", "norm_epsilon",
-            "apply_layernorm_1p", "squared_relu", "moe_router_topk", "moe_router_score_function",
-            "attention_output_gate", "mamba_state_dim", "mamba_num_groups", "num_query_groups", "kv_channels");
+            "position_embedding_type",
+            "rotary_base",
+            "rotary_percent",
+            "rotary_interleaved",
+            "norm_epsilon",
+            "apply_layernorm_1p",
+            "squared_relu",
+            "moe_router_topk",
+            "moe_router_score_function",
+            "attention_output_gate",
+            "mamba_state_dim",
+            "mamba_num_groups",
+            "num_query_groups",
+            "kv_channels");
     /** Taken from the checkpoint with {@code --use-checkpoint-args}. */
     private static final Set<String> COPIED = Set.of(
-            "num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups",
-            "group_query_attention", "kv_channels", "max_position_embeddings", "position_embedding_type",
-            "add_position_embedding", "rotary_base", "rotary_percent", "rotary_interleaved", "add_bias_linear",
-            "add_qkv_bias", "squared_relu", "swiglu", "untie_embeddings_and_output_weights", "apply_layernorm_1p",
-            "normalization", "hybrid_layer_pattern", "spec", "num_experts", "moe_ffn_hidden_size",
-            "mamba_state_dim", "mamba_head_dim", "mamba_num_groups", "mamba_num_heads", "tokenizer_type",
-            "tokenizer_model", "padded_vocab_size", "qk_layernorm");
+            "num_layers",
+            "hidden_size",
+            "ffn_hidden_size",
+            "num_attention_heads",
+            "num_query_groups",
+            "group_query_attention",
+            "kv_channels",
+            "max_position_embeddings",
+            "position_embedding_type",
+            "add_position_embedding",
+            "rotary_base",
+            "rotary_percent",
+            "rotary_interleaved",
+            "add_bias_linear",
+            "add_qkv_bias",
+            "squared_relu",
+            "swiglu",
+            "untie_embeddings_and_output_weights",
+            "apply_layernorm_1p",
+            "normalization",
+            "hybrid_layer_pattern",
+            "spec",
+            "num_experts",
+            "moe_ffn_hidden_size",
+            "mamba_state_dim",
+            "mamba_head_dim",
+            "mamba_num_groups",
+            "mamba_num_heads",
+            "tokenizer_type",
+            "tokenizer_model",
+            "padded_vocab_size",
+            "qk_layernorm");
 
     private final LaunchScript script;
     private final LaunchArguments launch;
@@ -73,9 +109,20 @@ final class LaunchCheck {
         script();
         new LaunchPattern(script, launch, model, copies, findings, rows).check();
         Set<String> done = new LinkedHashSet<>(List.of(
-                "num_layers", "hybrid_layer_pattern", "hybrid_override_pattern", "hybrid_attention_ratio",
-                "hybrid_mlp_ratio", "mtp_num_layers", "is_hybrid_model", "spec", "load", "tensor_model_parallel_size",
-                "pipeline_model_parallel_size", "expert_model_parallel_size", "moe_grouped_gemm", "group_query_attention"));
+                "num_layers",
+                "hybrid_layer_pattern",
+                "hybrid_override_pattern",
+                "hybrid_attention_ratio",
+                "hybrid_mlp_ratio",
+                "mtp_num_layers",
+                "is_hybrid_model",
+                "spec",
+                "load",
+                "tensor_model_parallel_size",
+                "pipeline_model_parallel_size",
+                "expert_model_parallel_size",
+                "moe_grouped_gemm",
+                "group_query_attention"));
         for (MegatronOption option : MegatronOption.all()) {
             if (done.add(option.field())) {
                 option(option);
@@ -206,10 +253,16 @@ final class LaunchCheck {
             String options = String.join(
                     " and ",
                     violation.fields().stream()
-                            .map(field -> MegatronOption.ofField(field).map(MegatronOption::option).orElse(field))
+                            .map(field -> MegatronOption.ofField(field)
+                                    .map(MegatronOption::option)
+                                    .orElse(field))
                             .toList());
             if (!unknown) {
-                findings.error("launch.fails", script.name() + ", " + options, violation.where() + ": " + violation.message(), "");
+                findings.error(
+                        "launch.fails",
+                        script.name() + ", " + options,
+                        violation.where() + ": " + violation.message(),
+                        "");
             }
         }
     }

@@ -99,7 +99,8 @@ final class LaunchLayout {
         if (verdict == Verdict.FAILS) {
             findings.error(
                     "launch.size",
-                    given.map(each -> script.name() + ":" + each.line() + ", " + each.name()).orElse(script.name()),
+                    given.map(each -> script.name() + ":" + each.line() + ", " + each.name())
+                            .orElse(script.name()),
                     "%s is %d, but the files are of %d".formatted(field, wanted.getAsInt(), found),
                     fix);
         }
@@ -129,8 +130,9 @@ final class LaunchLayout {
         long unit = Math.max(1, (long) divisor * tensor);
         long padded = (size.getAsInt() + unit - 1) / unit * unit;
         if (!Long.toString(padded).equals(rows.value())) {
-            String message = "a vocabulary of %d is padded to %d (a multiple of %d x TP %d), but the embedding has %s rows"
-                    .formatted(size.getAsInt(), padded, divisor, tensor, rows.value());
+            String message =
+                    "a vocabulary of %d is padded to %d (a multiple of %d x TP %d), but the embedding has %s rows"
+                            .formatted(size.getAsInt(), padded, divisor, tensor, rows.value());
             String fix = "convert --pad-vocab-to " + padded;
             if (view.layout() == Layout.MEGATRON) {
                 findings.error("launch.vocabulary", script.name(), message, fix);

@@ -77,7 +77,8 @@ final class LaunchPattern {
             row(field, shown, stored, Verdict.OVERRIDDEN, "--use-checkpoint-args takes the checkpoint's pattern");
             return;
         }
-        String fix = found.map(pattern -> "--hybrid-layer-pattern '" + pattern.text() + "'").orElse("");
+        String fix = found.map(pattern -> "--hybrid-layer-pattern '" + pattern.text() + "'")
+                .orElse("");
         row(field, shown, stored, Verdict.FAILS, fix);
         String difference = found.map(pattern -> difference(described.pattern(), pattern))
                 .orElse("the weights have %d layers".formatted(layers));
@@ -158,7 +159,8 @@ final class LaunchPattern {
     }
 
     private void row(String field, String shown, String stored, Verdict verdict, String note) {
-        String option = MegatronOption.ofField(field).map(MegatronOption::option).orElse(field);
+        String option =
+                MegatronOption.ofField(field).map(MegatronOption::option).orElse(field);
         Optional<LaunchOption> given = launch.option(field);
         rows.add(new LaunchRow(
                 given.map(LaunchOption::name).orElse(option),

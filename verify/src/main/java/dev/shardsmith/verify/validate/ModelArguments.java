@@ -22,7 +22,8 @@ final class ModelArguments {
         Optional<String> given = args.text(field);
         return switch (field) {
             case "ffn_hidden_size" -> given.isPresent() ? given : width();
-            case "moe_ffn_hidden_size" -> given.isPresent() ? given : value("ffn_hidden_size");
+            case "moe_ffn_hidden_size" ->
+                given.isPresent() || !args.has("num_experts") ? given : value("ffn_hidden_size");
             case "kv_channels" -> given.isPresent() ? given : headWidth();
             case "num_query_groups" -> queryGroups();
             case "mamba_num_heads" -> given.isPresent() ? given : mambaHeads();

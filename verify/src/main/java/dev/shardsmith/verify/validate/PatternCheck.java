@@ -45,7 +45,8 @@ final class PatternCheck {
         for (int number = 0; number < Math.min(found, pattern.layerCount()); number++) {
             LayerWeights layer = layers.get(number);
             LayerKind expected = pattern.layers().get(number);
-            if (layer == null || layer.kinds().containsKey(expected) && layer.kinds().size() == 1) {
+            if (layer == null
+                    || layer.kinds().containsKey(expected) && layer.kinds().size() == 1) {
                 continue;
             }
             if (++wrong <= SHOWN) {
@@ -144,7 +145,9 @@ final class PatternCheck {
                     stage < 0 ? 0 : stage / pipeline,
                     expected,
                     layer.kinds().isEmpty() ? "?" : symbols(layer),
-                    layer.kinds().isEmpty() ? "" : layer.kinds().values().iterator().next(),
+                    layer.kinds().isEmpty()
+                            ? ""
+                            : layer.kinds().values().iterator().next(),
                     layer.tensors().size(),
                     WeightFacts.parameters(layer)));
         });

@@ -31,8 +31,8 @@ final class TargetCheck {
                     size,
                     "every rank needs at least one group of B and C");
         }
-        boolean attention = model.layers().values().stream()
-                .anyMatch(layer -> layer.kinds().containsKey(LayerKind.ATTENTION));
+        boolean attention =
+                model.layers().values().stream().anyMatch(layer -> layer.kinds().containsKey(LayerKind.ATTENTION));
         OptionalInt heads = args.number("num_attention_heads");
         if (attention) {
             divide("num_attention_heads", heads, size, "an attention head is never cut");
@@ -65,18 +65,25 @@ final class TargetCheck {
             findings.warning(
                     "target.vocabulary",
                     "embedding.word_embeddings.weight",
-                    "%d rows do not divide by TP %d; the vocabulary has to be padded anew".formatted(rows.getAsInt(), size),
+                    "%d rows do not divide by TP %d; the vocabulary has to be padded anew"
+                            .formatted(rows.getAsInt(), size),
                     "convert --vocab-size N or --pad-vocab-to N");
         }
     }
 
     /** Checks the layers of a pipeline size. */
     void pipeline(int size, Optional<HybridPattern> pattern) {
-        int layers = pattern.map(HybridPattern::layerCount).orElse(model.layers().size());
-        boolean piped = pattern.isPresent() && pattern.get().segments().size() % size == 0 && pattern.get().hasPipes();
+        int layers =
+                pattern.map(HybridPattern::layerCount).orElse(model.layers().size());
+        boolean piped = pattern.isPresent()
+                && pattern.get().segments().size() % size == 0
+                && pattern.get().hasPipes();
         if (layers < size) {
             findings.error(
-                    "target.pp", "layers", "%d layers cannot fill %d stages".formatted(layers, size), "use a smaller --pp");
+                    "target.pp",
+                    "layers",
+                    "%d layers cannot fill %d stages".formatted(layers, size),
+                    "use a smaller --pp");
         } else if (layers % size != 0 && !piped) {
             findings.warning(
                     "target.pp",

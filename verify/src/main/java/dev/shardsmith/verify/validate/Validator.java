@@ -38,8 +38,7 @@ public final class Validator {
             findings.warning("checkpoint", view.path().toString(), warning, "");
         }
         for (String name : view.unknown()) {
-            findings.warning(
-                    "keys.unknown", name, "no rule knows this parameter", "convert needs --rule for it");
+            findings.warning("keys.unknown", name, "no rule knows this parameter", "convert needs --rule for it");
         }
         Optional<ArgumentValues> saved = view.state().args().map(SavedArguments::of);
         boolean shifted = saved.isPresent() && saved.get().flag("apply_layernorm_1p");
@@ -61,8 +60,7 @@ public final class Validator {
                             .formatted(view.family().id()),
                     "");
         }
-        return new Validation(
-                view.pattern(), options.pattern(), Optional.empty(), List.of(), List.of(), List.of());
+        return new Validation(view.pattern(), options.pattern(), Optional.empty(), List.of(), List.of(), List.of());
     }
 
     private Validation megatron(Optional<ArgumentValues> saved) throws CheckpointException {
@@ -74,11 +72,12 @@ public final class Validator {
                 .filter(arguments -> arguments.origin() != Origin.NONE)
                 .map(PatternArguments::pattern)
                 .or(this::viewPattern);
-        Optional<HybridPattern> inferred =
-                model.patternWithStages(savedPattern.map(HybridPattern::hasPipes).orElse(false));
+        Optional<HybridPattern> inferred = model.patternWithStages(
+                savedPattern.map(HybridPattern::hasPipes).orElse(false));
         PatternCheck patterns = new PatternCheck(model, view.parallelism().pipeline(), findings);
         if (savedPattern.isPresent() && !model.isTransformer()) {
-            String fix = inferred.map(pattern -> "convert --pattern '" + pattern.text() + "'").orElse("");
+            String fix = inferred.map(pattern -> "convert --pattern '" + pattern.text() + "'")
+                    .orElse("");
             patterns.compare("saved pattern", savedPattern.get(), fix);
             described.flatMap(PatternArguments::layout).ifPresent(patterns::compareStages);
         }
@@ -90,8 +89,7 @@ public final class Validator {
             new ArgumentCheck(saved.get(), facts, model, findings).check(described);
         }
         conventions(model);
-        ModelArguments effective =
-                new ModelArguments(saved.orElse(ArgumentValues.of("args", Map.of())));
+        ModelArguments effective = new ModelArguments(saved.orElse(ArgumentValues.of("args", Map.of())));
         TargetCheck target = new TargetCheck(model, facts, effective, findings);
         if (options.tensor().isPresent()) {
             target.tensor(options.tensor().getAsInt());
@@ -153,7 +151,9 @@ public final class Validator {
         long fused = model.layers().values().stream()
                 .filter(layer -> layer.tensors().keySet().stream().anyMatch(key -> key.endsWith(".layer_norm_weight")))
                 .count();
-        String style = fused > 0 ? "norms are fused into the linear layers (Transformer Engine)" : "norms are layers of their own (local)";
+        String style = fused > 0
+                ? "norms are fused into the linear layers (Transformer Engine)"
+                : "norms are layers of their own (local)";
         findings.info("keys.style", "decoder.layers", style);
     }
 }

@@ -53,7 +53,10 @@ final class ValueCheck {
             String message = "%d of %d further copies on other ranks differ; the largest difference is %s"
                     .formatted(summary.differing(), summary.replicas(), summary.replicaDifference());
             findings.error(
-                    "replicas.differ", summary.name(), message, "find out which rank is right; a conversion takes rank 0");
+                    "replicas.differ",
+                    summary.name(),
+                    message,
+                    "find out which rank is right; a conversion takes rank 0");
         }
         if (summary.statistics().isEmpty()) {
             return;

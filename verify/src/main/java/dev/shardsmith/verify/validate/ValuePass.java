@@ -83,7 +83,8 @@ final class ValuePass {
             }
             ByteBuffer expected = block;
             if (!common.get().equals(box)) {
-                expected = ByteBuffer.allocateDirect(Math.toIntExact(dtype.bytes(common.get().elements())))
+                expected = ByteBuffer.allocateDirect(
+                                Math.toIntExact(dtype.bytes(common.get().elements())))
                         .order(block.order());
                 reader.read(tensor.pieces(), common.get(), dtype, expected);
             }

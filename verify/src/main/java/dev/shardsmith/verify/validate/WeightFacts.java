@@ -65,7 +65,10 @@ final class WeightFacts {
     private void layerCount() {
         if (!model.layers().isEmpty()) {
             int count = model.layers().lastKey() + 1;
-            put("num_layers", Integer.toString(count), "the highest layer is " + model.layers().lastKey());
+            put(
+                    "num_layers",
+                    Integer.toString(count),
+                    "the highest layer is " + model.layers().lastKey());
         }
     }
 
@@ -87,7 +90,10 @@ final class WeightFacts {
         size(layer, "mixer.in_proj.weight", 1, "hidden_size");
         Optional<Shape> decay = layer.shape("mixer.A_log");
         Optional<Shape> out = layer.shape("mixer.out_proj.weight");
-        if (decay.isEmpty() || decay.get().rank() != 1 || out.isEmpty() || out.get().rank() != 2) {
+        if (decay.isEmpty()
+                || decay.get().rank() != 1
+                || out.isEmpty()
+                || out.get().rank() != 2) {
             return;
         }
         long heads = decay.get().size(0);
@@ -164,7 +170,10 @@ final class WeightFacts {
         String down = grouped ? "mlp.experts.linear_fc2.weight0" : "mlp.experts.local_experts.0.linear_fc2.weight";
         Optional<Shape> fc1 = layer.shape(up);
         Optional<Shape> fc2 = layer.shape(down);
-        if (fc1.isPresent() && fc2.isPresent() && fc1.get().rank() == 2 && fc2.get().rank() == 2) {
+        if (fc1.isPresent()
+                && fc2.isPresent()
+                && fc1.get().rank() == 2
+                && fc2.get().rank() == 2) {
             long width = fc2.get().size(1);
             put("moe_ffn_hidden_size", Long.toString(width), layer.prefix() + down + " has " + width + " columns");
             gated(layer.prefix() + "mlp.experts.", fc1.get().size(0), width);
@@ -187,10 +196,7 @@ final class WeightFacts {
 
     private void bias(LayerWeights layer, String suffix) {
         boolean there = layer.has(suffix);
-        put(
-                "add_bias_linear",
-                python(there),
-                layer.prefix() + suffix + (there ? " is there" : " is not there"));
+        put("add_bias_linear", python(there), layer.prefix() + suffix + (there ? " is there" : " is not there"));
     }
 
     private void presence(LayerWeights layer, String suffix, String field) {
@@ -208,8 +214,7 @@ final class WeightFacts {
     private void size(LayerWeights layer, String suffix, int axis, String field) {
         layer.shape(suffix)
                 .filter(shape -> shape.rank() > axis)
-                .ifPresent(shape ->
-                        put(field, Long.toString(shape.size(axis)), layer.prefix() + suffix + " " + shape));
+                .ifPresent(shape -> put(field, Long.toString(shape.size(axis)), layer.prefix() + suffix + " " + shape));
     }
 
     private void put(String field, String value, String evidence) {

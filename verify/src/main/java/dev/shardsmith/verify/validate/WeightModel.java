@@ -124,7 +124,8 @@ final class WeightModel {
         if (!symbols(layers, text)) {
             return Optional.empty();
         }
-        TreeMap<Integer, LayerWeights> first = predictions.isEmpty() ? null : predictions.firstEntry().getValue();
+        TreeMap<Integer, LayerWeights> first =
+                predictions.isEmpty() ? null : predictions.firstEntry().getValue();
         if (first != null) {
             StringBuilder part = new StringBuilder();
             if (!symbols(first, part)) {

@@ -90,7 +90,10 @@ final class WidthRelations {
         Optional<Shape> input = matrix(layer, "mixer.in_proj.weight");
         Optional<Shape> decay = layer.shape("mixer.A_log");
         boolean complete = convolution.isPresent() && output.isPresent() && input.isPresent() && decay.isPresent();
-        if (!complete || !layer.has("mixer.D") || decay.get().rank() != 1 || convolution.get().rank() < 1) {
+        if (!complete
+                || !layer.has("mixer.D")
+                || decay.get().rank() != 1
+                || convolution.get().rank() < 1) {
             return;
         }
         long inner = output.get().size(1);
@@ -122,7 +125,8 @@ final class WidthRelations {
     }
 
     private void add(List<String> fields, String where, String message) {
-        boolean known = violations.stream().anyMatch(violation -> violation.fields().equals(fields));
+        boolean known =
+                violations.stream().anyMatch(violation -> violation.fields().equals(fields));
         if (!known) {
             violations.add(new Violation(fields, where, message));
         }

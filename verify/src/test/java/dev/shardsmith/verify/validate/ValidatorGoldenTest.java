@@ -2,7 +2,6 @@ package dev.shardsmith.verify.validate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
@@ -14,17 +13,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Every checkpoint that the real libraries wrote is valid, and its pattern follows from its weights alone. */
 class ValidatorGoldenTest {
-    static Stream<Path> trees() throws IOException {
+    static Stream<Path> legacyTrees() throws IOException {
         List<Path> trees = new ArrayList<>();
         for (Path folder : TestData.cases("megatron-legacy")) {
-            if (Files.exists(folder.resolve("latest_checkpointed_iteration.txt"))) {
-                trees.add(folder);
-            }
             try (Stream<Path> entries = Files.list(folder)) {
                 entries.filter(entry -> Files.exists(entry.resolve("latest_checkpointed_iteration.txt")))
                         .sorted()
@@ -34,14 +32,84 @@ class ValidatorGoldenTest {
         return trees.stream();
     }
 
-    @ParameterizedTest
-    @MethodSource("trees")
-    void legacyCheckpointsAreValidAndTellTheirPattern(Path tree) throws Exception {
+    private static Validation validate(Path tree, ValidateOptions options) throws IOException {
         try (ModelView view = Checkpoints.open(tree, OpenOptions.defaults())) {
-            Validation validation = Validator.validate(view, ValidateOptions.defaults());
-            System.err.println(tree + " " + validation.saved() + " " + validation.inferred());
-            validation.findings().forEach(f -> System.err.println("    " + f));
-            JsonNode dims = TestData.expected(tree).path("dims");
+            return Validator.validate(view, options);
         }
+    }
+
+    private static List<Finding> errors(Validation validation) {
+        return validation.findings().stream()
+                .filter(finding -> finding.severity() == Severity.ERROR)
+                .toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("legacyTrees")
+    void legacyCheckpointsAreValidAndTellTheirPattern(Path tree) throws Exception {
+        String pattern =
+                TestData.expected(tree.getParent()).get("dims").get("pattern").asText();
+        Validation validation = validate(tree, ValidateOptions.defaults().withPattern(pattern));
+        assertThat(errors(validation)).isEmpty();
+        assertThat(validation.valid()).isTrue();
+        assertThat(validation.inferred()).contains(pattern);
+        assertThat(validation.saved()).contains(pattern);
+        assertThat(validation.layers()).hasSize(pattern.length());
+        for (LayerRow row : validation.layers()) {
+            assertThat(row.found())
+                    .isEqualTo(row.expected())
+                    .isEqualTo(pattern.substring(row.layer(), row.layer() + 1));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "plain_bf16_tp1pp1",
+                "plain_bf16_tp2pp1dp2",
+                "plain_bf16_tp2pp2",
+                "moe_swiglu_tied_tp2pp1",
+                "swiglu_float16module_tp2pp1"
+            })
+    void distributedCheckpointsAreValidAndTellTheirPattern(String name) throws Exception {
+        Path tree = TestData.path("megatron-torch-dist", name);
+        Validation validation = validate(tree, ValidateOptions.defaults());
+        assertThat(errors(validation)).isEmpty();
+        assertThat(validation.inferred()).isEqualTo(validation.saved()).isPresent();
+    }
+
+    @Test
+    void normsThatDifferBetweenRanksAreMeasured() throws Exception {
+        Path tree = TestData.path("megatron-legacy", "with_optimizer_fp32main_tp2");
+        Validation validation = validate(tree, ValidateOptions.defaults());
+        assertThat(validation.valid()).isFalse();
+        assertThat(errors(validation))
+                .extracting(Finding::code)
+                .containsOnly("replicas.differ")
+                .hasSize(4);
+        assertThat(errors(validation).get(0).where()).isEqualTo("decoder.layers.0.mixer.in_proj.layer_norm_weight");
+        assertThat(errors(validation).get(0).message()).contains("0.16796875");
+    }
+
+    @Test
+    void aWrongPatternIsContradictedLayerByLayer() throws Exception {
+        Path tree = TestData.path("megatron-legacy", "older_plain_bf16", "tp2pp2");
+        Validation swapped = validate(tree, ValidateOptions.defaults().withPattern("M*-M"));
+        assertThat(swapped.valid()).isFalse();
+        assertThat(errors(swapped))
+                .extracting(Finding::where)
+                .containsExactly("layer 1, pp 0 vp 0 local 1", "layer 2, pp 1 vp 0 local 0");
+        assertThat(errors(swapped).get(0).message())
+                .isEqualTo("the given pattern says *, the weights say - (mlp.linear_fc1.weight)");
+        Validation shorter = validate(tree, ValidateOptions.defaults().withPattern("M-*"));
+        assertThat(errors(shorter)).extracting(Finding::code).containsExactly("pattern.length");
+        assertThat(errors(shorter).get(0).message()).isEqualTo("the pattern has 3 layers, the weights have 4");
+    }
+
+    @Test
+    void stagesOfTheFilesAreThoseOfTheTable() throws Exception {
+        Path tree = TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2");
+        Validation validation = validate(tree, ValidateOptions.defaults().withoutValues());
+        assertThat(validation.layers()).extracting(LayerRow::pp).containsExactly(0, 0, 1, 1);
     }
 }

@@ -1,0 +1,374 @@
+package dev.shardsmith.verify.validate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.pattern.LayerKind;
+import dev.shardsmith.reshard.sample.SampleSpec;
+import dev.shardsmith.testdata.Cases;
+import dev.shardsmith.verify.validate.Finding.Severity;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+class ValidatorTest {
+    private static List<Finding> of(Validation validation, Severity severity) {
+        return validation.findings().stream()
+                .filter(finding -> finding.severity() == severity)
+                .toList();
+    }
+
+    private static Finding onlyError(Altered altered) throws Exception {
+        List<Finding> errors = of(altered.validate(), Severity.ERROR);
+        assertThat(errors).hasSize(1);
+        return errors.get(0);
+    }
+
+    private static Finding onlyWarning(Altered altered) throws Exception {
+        Validation validation = altered.validate();
+        assertThat(validation.valid()).isTrue();
+        List<Finding> warnings = of(validation, Severity.WARNING);
+        assertThat(warnings).hasSize(1);
+        return warnings.get(0);
+    }
+
+    @Test
+    void anUnchangedModelIsValid() throws Exception {
+        Validation validation = Altered.sample("M-*EM").validate();
+        assertThat(validation.findings()).extracting(Finding::severity).containsOnly(Severity.INFO);
+        assertThat(validation.valid()).isTrue();
+        assertThat(validation.inferred()).contains("M-*EM");
+    }
+
+    @Test
+    void anyModelTellsItsPattern() {
+        Cases.forAll(15, random -> {
+            StringBuilder pattern = new StringBuilder();
+            int layers = 1 + random.nextInt(12);
+            for (int i = 0; i < layers; i++) {
+                pattern.append("M*-E".charAt(random.nextInt(4)));
+            }
+            SampleSpec base = SampleSpec.of(pattern.toString(), 64, DType.BF16, random.nextInt());
+            SampleSpec spec = new SampleSpec(
+                    base.pattern(),
+                    64,
+                    128,
+                    4,
+                    2,
+                    16,
+                    8,
+                    16,
+                    4,
+                    8,
+                    96,
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    random.nextBoolean(),
+                    4,
+                    32,
+                    random.nextBoolean() ? 16 : 0,
+                    random.nextBoolean(),
+                    DType.BF16,
+                    random.nextInt());
+            Validation validation = Altered.sample(spec).validate();
+            assertThat(of(validation, Severity.ERROR)).isEmpty();
+            assertThat(validation.inferred()).contains(pattern.toString());
+        });
+    }
+
+    @Test
+    void theLargePublishedModelHasItsLayers() throws Exception {
+        String pattern = "M-M-M--M-M*-M-M-M-M--M*-M-M-M-M-M*--M-M-M-M-M*-M--M-M-M-";
+        SampleSpec spec = new SampleSpec(
+                pattern,
+                4096,
+                256_000,
+                32,
+                8,
+                128,
+                128,
+                64,
+                8,
+                128,
+                16_384,
+                false,
+                false,
+                false,
+                true,
+                true,
+                1,
+                1,
+                0,
+                false,
+                DType.BF16,
+                1);
+        Validation validation = Validator.validate(
+                Altered.sample(spec).view(), ValidateOptions.defaults().withoutValues());
+        assertThat(validation.valid()).isTrue();
+        assertThat(validation.layers()).hasSize(56);
+        assertThat(count(validation, "M")).isEqualTo(24);
+        assertThat(count(validation, "*")).isEqualTo(4);
+        assertThat(count(validation, "-")).isEqualTo(28);
+    }
+
+    private static long count(Validation validation, String symbol) {
+        return validation.layers().stream()
+                .filter(row -> row.found().equals(symbol))
+                .count();
+    }
+
+    @Test
+    void aMissingParameterIsNamed() throws Exception {
+        Finding missing = onlyError(Altered.sample("MM")
+                .without("decoder.layers.1.mixer.D")
+                .filled("decoder.layers.1.mixer.D", 1, 2)
+                .without("decoder.layers.1.mixer.dt_bias"));
+        assertThat(missing.code()).isEqualTo("keys.missing");
+        assertThat(missing.where()).isEqualTo("decoder.layers.1.mixer.dt_bias");
+    }
+
+    @Test
+    void aParameterWithTwoSpellingsIsRemarkedOn() throws Exception {
+        Finding mixed = onlyWarning(Altered.sample("MM")
+                .renamed("decoder.layers.0.mixer.conv1d_weight", "decoder.layers.0.mixer.conv1d.weight"));
+        assertThat(mixed.code()).isEqualTo("keys.mixed");
+    }
+
+    @Test
+    void aParameterThatOnlyMostLayersHaveIsNamed() throws Exception {
+        Finding missing = onlyError(Altered.sample("MMM").without("decoder.layers.1.mixer.conv1d_bias"));
+        assertThat(missing.where()).isEqualTo("mixer.conv1d_bias");
+        assertThat(missing.message()).isEqualTo("2 of 3 Mamba layers have it, but not decoder.layers.1.");
+    }
+
+    @Test
+    void layersAtTheEndThatAToolHasLostAreMissed() throws Exception {
+        Altered altered = Altered.sample("MMMMM");
+        altered.view().tensors().keySet().stream()
+                .filter(name -> name.startsWith("decoder.layers.4.")
+                        || name.startsWith("decoder.final_norm")
+                        || name.startsWith("output_layer"))
+                .toList()
+                .forEach(altered::without);
+        List<Finding> errors = of(altered.validate(), Severity.ERROR);
+        assertThat(errors)
+                .extracting(Finding::code)
+                .containsExactlyInAnyOrder("keys.missing", "pattern.length", "args.weights", "args.weights");
+        assertThat(errors)
+                .extracting(Finding::where)
+                .contains("decoder.final_norm.weight", "args.num_layers", "args.untie_embeddings_and_output_weights");
+    }
+
+    @Test
+    void aGapInTheNumbersIsAnError() throws Exception {
+        Altered altered = Altered.sample("MMM");
+        altered.view().tensors().keySet().stream()
+                .filter(name -> name.startsWith("decoder.layers.1."))
+                .toList()
+                .forEach(altered::without);
+        assertThat(of(altered.validate(), Severity.ERROR))
+                .extracting(Finding::code)
+                .contains("layers.missing");
+    }
+
+    @Test
+    void twoStagesWithTheSameLayersAreNoticed() throws Exception {
+        Finding repeated = onlyWarning(Altered.sample("MMMM").copied(0, 2));
+        assertThat(repeated.code()).isEqualTo("layers.repeated");
+        assertThat(repeated.message()).contains("layers [0, 2]");
+    }
+
+    @Test
+    void keysOfAnotherKindOfLayerAreSurplus() throws Exception {
+        Finding surplus = onlyError(Altered.sample("M-").filled("decoder.layers.1.mixer.norm.weight", 1, 128));
+        assertThat(surplus.code()).isEqualTo("keys.surplus");
+        assertThat(surplus.where()).isEqualTo("decoder.layers.1.mixer.norm.weight");
+    }
+
+    @Test
+    void savedArgumentsThatContradictTheWeightsAreErrors() throws Exception {
+        assertThat(onlyError(Altered.sample("M-").arg("ffn_hidden_size", 128)).message())
+                .startsWith("ffn_hidden_size is 128, but the weights say 256");
+        assertThat(onlyError(Altered.sample("M-").arg("swiglu", true)).where()).isEqualTo("args.swiglu");
+        assertThat(onlyError(Altered.sample("M-").arg("padded_vocab_size", 1152))
+                        .message())
+                .contains("the weights say 1024");
+        assertThat(onlyError(Altered.sample("M-").arg("untie_embeddings_and_output_weights", false))
+                        .where())
+                .isEqualTo("args.untie_embeddings_and_output_weights");
+        assertThat(onlyError(Altered.sample("M-").arg("mamba_num_groups", 1)).message())
+                .contains("1 groups of state size 64 make 128");
+        assertThat(onlyError(Altered.sample("M*").arg("num_attention_heads", 2)).code())
+                .isEqualTo("shape.args");
+        assertThat(onlyError(Altered.sample("M*").withoutArg("hidden_size")).code())
+                .isEqualTo("args.missing");
+    }
+
+    @Test
+    void fewerQueryGroupsThanTheWeightsHaveAreCounted() throws Exception {
+        SampleSpec spec = new SampleSpec(
+                "M*", 64, 128, 8, 4, 8, 8, 16, 4, 8, 96, false, false, false, true, true, 1, 1, 0, false, DType.F32, 3);
+        assertThat(onlyError(Altered.sample(spec).arg("num_query_groups", 2)).message())
+                .isEqualTo(
+                        "it has 128 rows, but 8 heads and 2 query groups of 8 channels make 96; the rows fit 4 query groups");
+    }
+
+    @Test
+    void argumentsOfOldReleasesMeanTheConstantsOfTheirTime() throws Exception {
+        SampleSpec spec = new SampleSpec(
+                "M-", 256, 128, 4, 4, 64, 8, 64, 8, 128, 512, false, false, false, true, false, 1, 1, 0, false,
+                DType.F32, 3);
+        Validation validation = Altered.sample(spec)
+                .withoutArg("mamba_state_dim")
+                .withoutArg("mamba_head_dim")
+                .withoutArg("mamba_num_groups")
+                .withoutArg("mamba_num_heads")
+                .withoutArg("hybrid_layer_pattern")
+                .arg("hybrid_override_pattern", "M-")
+                .validate();
+        assertThat(validation.valid()).isTrue();
+        assertThat(validation.saved()).contains("M-");
+        assertThat(of(validation, Severity.INFO)).extracting(Finding::code).contains("args.old", "keys.conv1d");
+        Validation other = Altered.sample("M-")
+                .withoutArg("mamba_state_dim")
+                .withoutArg("mamba_head_dim")
+                .withoutArg("mamba_num_groups")
+                .validate();
+        assertThat(of(other, Severity.ERROR)).extracting(Finding::code).contains("shape.args");
+    }
+
+    @Test
+    void twoPatternNamesThatDifferAreAnError() throws Exception {
+        assertThat(onlyError(Altered.sample("M-").arg("hybrid_override_pattern", "MM"))
+                        .code())
+                .isEqualTo("args.pattern");
+        assertThat(Altered.sample("M-")
+                        .arg("hybrid_override_pattern", "M-")
+                        .validate()
+                        .valid())
+                .isTrue();
+    }
+
+    @Test
+    void aSavedPatternThatIsNoPatternIsAFinding() throws Exception {
+        Validation validation =
+                Altered.sample("M-").arg("hybrid_layer_pattern", "Mx").validate();
+        assertThat(validation.valid()).isFalse();
+        assertThat(validation.inferred()).contains("M-");
+        assertThat(of(validation, Severity.ERROR).get(0).where()).contains("column 2");
+    }
+
+    @Test
+    void stagesMustBeThoseOfTheArguments() throws Exception {
+        Altered even = Altered.sample("M-M-")
+                .arg("pipeline_model_parallel_size", 2)
+                .stages(List.of(List.of(0, 1), List.of(2, 3)));
+        assertThat(even.validate().valid()).isTrue();
+        assertThat(even.validate().inferred()).contains("M-M-");
+        Altered uneven = Altered.sample("M-M-")
+                .arg("pipeline_model_parallel_size", 2)
+                .stages(List.of(List.of(0, 1, 2), List.of(3)));
+        assertThat(onlyError(uneven).message())
+                .contains("hold [3, 1] layers per stage, the saved args describe [2, 2]");
+        assertThat(uneven.validate().inferred()).contains("M-M|-");
+        Altered piped = uneven.arg("hybrid_layer_pattern", "M-M|-");
+        assertThat(piped.validate().valid()).isTrue();
+    }
+
+    @Test
+    void expertsAreCounted() throws Exception {
+        Finding missing = of(
+                        Altered.sample("ME")
+                                .without("decoder.layers.1.mlp.experts.linear_fc2.weight5")
+                                .validate(),
+                        Severity.ERROR)
+                .get(0);
+        assertThat(missing.code()).isEqualTo("experts.count");
+        assertThat(missing.message()).isEqualTo("the router chooses among 8 experts, but 7 are there");
+        assertThat(onlyError(Altered.sample("ME").arg("num_experts", 4)).message())
+                .contains("the weights say 8");
+    }
+
+    @Test
+    void valuesThatAreNoNumbersAreErrors() throws Exception {
+        Finding broken = onlyError(Altered.sample("M")
+                .valued("decoder.final_norm.weight", Shape.of(64), ones(64, Float.NaN, Float.NEGATIVE_INFINITY)));
+        assertThat(broken.code()).isEqualTo("values.nonfinite");
+        assertThat(broken.message()).isEqualTo("1 of 64 values are NaN, 1 infinite");
+    }
+
+    private static float[] ones(int count, float... first) {
+        float[] values = new float[count];
+        java.util.Arrays.fill(values, 1);
+        System.arraycopy(first, 0, values, 0, first.length);
+        return values;
+    }
+
+    @Test
+    void valuesOfTheWrongFormAreSuspected() throws Exception {
+        String decay = "decoder.layers.0.mixer.A_log";
+        assertThat(onlyWarning(Altered.sample("M").valued(decay, Shape.of(2), -1.5f, -12f))
+                        .message())
+                .contains("looks like A = -exp(A_log)");
+        assertThat(onlyWarning(Altered.sample("M").valued(decay, Shape.of(2), 2f, 15f))
+                        .message())
+                .contains("looks like exp(A_log)");
+        assertThat(onlyWarning(Altered.sample("M").valued("decoder.layers.0.mixer.dt_bias", Shape.of(2), 0.01f, 0.05f))
+                        .code())
+                .isEqualTo("values.dt-bias");
+        assertThat(onlyWarning(Altered.sample("M").filled("output_layer.weight", 0, 1024, 64))
+                        .code())
+                .isEqualTo("values.constant");
+        assertThat(onlyWarning(Altered.sample("M").filled("decoder.final_norm.weight", 0, 64))
+                        .code())
+                .isEqualTo("values.norm");
+        assertThat(of(Altered.sample("M").arg("apply_layernorm_1p", true).validate(), Severity.WARNING))
+                .isNotEmpty()
+                .extracting(Finding::code)
+                .containsOnly("values.norm");
+    }
+
+    @Test
+    void everyReasonAgainstATensorParallelSizeIsGiven() throws Exception {
+        SampleSpec spec = new SampleSpec(
+                "M*-", 64, 120, 8, 2, 8, 8, 16, 4, 8, 96, false, false, false, true, true, 1, 1, 0, false, DType.F32,
+                3);
+        Validation eight = Validator.validate(
+                Altered.sample(spec).view(),
+                ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(8), OptionalInt.of(2)));
+        assertThat(of(eight, Severity.ERROR)).extracting(Finding::where).containsExactly("mamba_num_groups");
+        assertThat(of(eight, Severity.ERROR).get(0).message())
+                .isEqualTo(
+                        "mamba_num_groups 4 does not divide by TP 8: every rank needs at least one group of B and C");
+        assertThat(of(eight, Severity.WARNING)).extracting(Finding::code).containsExactly("target.pp");
+        Validation three = Validator.validate(
+                Altered.sample(spec).view(),
+                ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(3), OptionalInt.empty()));
+        assertThat(of(three, Severity.ERROR))
+                .extracting(Finding::where)
+                .containsExactly("mamba_num_heads", "mamba_num_groups", "num_attention_heads", "num_query_groups");
+        Validation four = Validator.validate(
+                Altered.sample(spec).view(),
+                ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(4), OptionalInt.of(3)));
+        assertThat(four.valid()).isTrue();
+    }
+
+    @Test
+    void aGivenPatternThatIsNoneIsRefused() throws Exception {
+        Altered altered = Altered.sample("M-");
+        assertThatThrownBy(() -> Validator.validate(
+                        altered.view(), ValidateOptions.defaults().withPattern("Mq")))
+                .hasMessageContaining("column 2");
+    }
+
+    @Test
+    void everyKindOfLayerHasItsKeys() {
+        assertThat(Stream.of(LayerKind.values()).map(KeyRules::required)).noneMatch(List::isEmpty);
+        assertThat(KeyRules.required(LayerKind.SPARSE_ATTENTION)).hasSizeGreaterThan(4);
+    }
+}

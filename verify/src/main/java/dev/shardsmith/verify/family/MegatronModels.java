@@ -29,7 +29,7 @@ public final class MegatronModels {
         this.args = args;
         this.ranks = ranks;
         int width = ranks.first().size("embedding.word_embeddings.weight", 1);
-        this.parts = new MegatronParts(args, width, expertRanks);
+        this.parts = new MegatronParts(args, width, Math.min(expertRanks, ranks.count()));
     }
 
     /**
@@ -37,7 +37,7 @@ public final class MegatronModels {
      *
      * @param args the saved arguments of the training run
      * @param ranks for each tensor-parallel rank what it holds over all pipeline stages
-     * @param expertRanks tensor-parallel size of the experts
+     * @param expertRanks tensor-parallel size of the experts; a checkpoint that is stored undivided has one rank of them
      * @throws CheckpointException if a layer is of a kind that is not known or a tensor is missing
      */
     public static LayeredModel of(Settings args, List<NamedWeights> ranks, int expertRanks) throws CheckpointException {

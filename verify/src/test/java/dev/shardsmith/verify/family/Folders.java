@@ -4,8 +4,8 @@ import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.StoredTensor;
-import dev.shardsmith.formats.safetensors.SafetensorsEntry;
-import dev.shardsmith.formats.safetensors.SafetensorsFile;
+import dev.shardsmith.formats.torch.NamedTensor;
+import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.verify.forward.StoredWeight;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -25,11 +25,18 @@ final class Folders {
         return new Settings(folder + "/config.json", values);
     }
 
-    static NamedWeights safetensors(Path folder, FilePool pool) throws IOException {
+    /** The tensors of a PyTorch file. */
+    static NamedWeights torch(Path file, FilePool pool) throws IOException {
+        return torch(file, pool, "");
+    }
+
+    /** The tensors of a PyTorch file below a key. */
+    static NamedWeights torch(Path file, FilePool pool, String below) throws IOException {
         Map<String, NamedWeights.Entry> entries = new LinkedHashMap<>();
-        for (Path file : files(folder, ".safetensors")) {
-            for (SafetensorsEntry entry : SafetensorsFile.open(pool.file(file)).entries()) {
-                entries.put(entry.name(), entry(entry.name(), entry.tensor()));
+        for (NamedTensor named : TorchFile.open(pool, file).tensors()) {
+            if (named.name().startsWith(below) && named.tensor().data().isPresent()) {
+                String name = named.name().substring(below.length());
+                entries.put(name, entry(name, named.tensor().data().get()));
             }
         }
         return new NamedWeights(entries);

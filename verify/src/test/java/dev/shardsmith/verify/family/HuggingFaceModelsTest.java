@@ -8,25 +8,30 @@ import dev.shardsmith.verify.forward.CpuBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 final class HuggingFaceModelsTest {
 
+    static Stream<Arguments> models() {
+        return Stream.of(
+                        "mamba",
+                        "mamba2",
+                        "mamba2_tied",
+                        "nemotron_h",
+                        "nemotron_h_nomoe",
+                        "bamba",
+                        "falcon_h1",
+                        "granitemoehybrid",
+                        "jamba")
+                .flatMap(name -> Stream.of(Arguments.of(name, "safetensors"), Arguments.of(name, "bin")));
+    }
+
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "mamba",
-                "mamba2",
-                "mamba2_tied",
-                "nemotron_h",
-                "nemotron_h_nomoe",
-                "bamba",
-                "falcon_h1",
-                "granitemoehybrid",
-                "jamba"
-            })
-    void logitsAreThoseOfTransformers(String name) throws Exception {
+    @MethodSource("models")
+    void logitsAreThoseOfTransformers(String name, String form) throws Exception {
         Path folder = TestData.path("hf", name);
         NpyFile ids = NpyFile.read(folder.resolve("input_ids.npy"));
         NpyFile expected = NpyFile.read(folder.resolve("logits_f32.npy"));
@@ -35,8 +40,8 @@ final class HuggingFaceModelsTest {
             tokens[i] = (int) ids.values()[i];
         }
         try (FilePool pool = new FilePool()) {
-            Path model = folder.resolve("safetensors");
-            LayeredModel layered = HuggingFaceModels.of(Folders.config(model), Folders.safetensors(model, pool));
+            Path model = folder.resolve(form);
+            LayeredModel layered = HuggingFaceModels.of(Folders.config(model), HuggingFaceFolder.open(model, pool));
             float[] logits = layered.logits(
                     new CpuBackend(),
                     tokens,

@@ -1,0 +1,103 @@
+package dev.shardsmith.verify.family;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.pickle.PyBool;
+import dev.shardsmith.formats.pickle.PyFloat;
+import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.RankShard;
+import dev.shardsmith.verify.forward.LayeredModel;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * The runnable model of an opened checkpoint.
+ *
+ * <p>Shards are taken as each rank holds them. Only what the framework itself stores undivided (a distributed checkpoint, a
+ * Hugging Face folder) is run as one rank.
+ */
+public final class CheckpointModels {
+    private CheckpointModels() {}
+
+    /**
+     * Builds the model; the view must stay open while it runs.
+     *
+     * @param override options that the checkpoint does not hold, by the name that its framework has for them
+     * @throws CheckpointException if no forward pass is known for the model
+     */
+    public static LayeredModel of(ModelView view, Map<String, Object> override) throws IOException {
+        Map<String, Object> options = new LinkedHashMap<>(view.config());
+        view.state().args().ifPresent(args -> options.putAll(plain(args)));
+        options.putAll(override);
+        Settings settings = new Settings(view.path().toString(), options);
+        if (options.get("model_type") != null && view.layout() == ModelView.Layout.HUGGINGFACE) {
+            return HuggingFaceModels.of(settings, HuggingFaceFolder.open(view.path(), view.files()));
+        }
+        List<NamedWeights> ranks = ranks(view);
+        NamedWeights first = ranks.get(0);
+        if (first.has("embedding.word_embeddings.weight")) {
+            return MegatronModels.of(settings, ranks, view.parallelism().expertTensor());
+        }
+        if (first.has("backbone.embedding.weight")) {
+            return MambaSsmModels.of(settings, ranks);
+        }
+        throw CheckpointException.of(
+                Kind.UNSUPPORTED,
+                view.path().toString(),
+                "no forward pass is known for a checkpoint of layout "
+                        + view.layout().id() + " with tensors such as "
+                        + first.names().stream().findFirst().orElse("none"));
+    }
+
+    /** For each tensor-parallel rank what it holds over all pipeline stages and expert ranks. */
+    private static List<NamedWeights> ranks(ModelView view) throws CheckpointException {
+        Map<Integer, Map<String, NamedWeights.Entry>> byRank = new TreeMap<>();
+        for (RankShard shard : view.ranks()) {
+            Map<String, NamedWeights.Entry> own = byRank.computeIfAbsent(shard.tensor(), t -> new LinkedHashMap<>());
+            shard.tensors().forEach((name, tensor) -> own.putIfAbsent(name, entry(tensor)));
+        }
+        if (byRank.isEmpty()) {
+            throw CheckpointException.of(Kind.INCOMPLETE, view.path().toString(), "no rank holds any tensor");
+        }
+        return byRank.values().stream().map(NamedWeights::new).toList();
+    }
+
+    private static NamedWeights.Entry entry(LogicalTensor tensor) {
+        int[] shape = new int[tensor.shape().rank()];
+        for (int dim = 0; dim < shape.length; dim++) {
+            shape[dim] = (int) Math.min(Integer.MAX_VALUE, tensor.shape().size(dim));
+        }
+        return new NamedWeights.Entry(shape, new PiecedWeight(tensor));
+    }
+
+    /** The plain values among saved arguments. */
+    private static Map<String, Object> plain(MegatronArgs args) {
+        Map<String, Object> plain = new LinkedHashMap<>();
+        for (String name : args.names()) {
+            args.value(name).flatMap(CheckpointModels::plain).ifPresent(value -> plain.put(name, value));
+        }
+        return plain;
+    }
+
+    private static Optional<Object> plain(PyValue value) {
+        if (value instanceof PyBool flag) {
+            return Optional.of(flag.value());
+        }
+        if (value instanceof PyInt number) {
+            return number.asLong().isPresent() ? Optional.of(number.asLong().getAsLong()) : Optional.empty();
+        }
+        if (value instanceof PyFloat number) {
+            return Optional.of(number.value());
+        }
+        return value instanceof PyStr text ? Optional.of(text.value()) : Optional.empty();
+    }
+}

@@ -6,7 +6,17 @@ import java.util.Optional;
 /** Every command there is, in the order of the help; a new one is a new class and one line here. */
 final class Commands {
     private static final List<Command> ALL = List.of(
-            new PatternCommand(), new DoctorCommand(), new HelpCommand(), new CompletionCommand(), new ManCommand());
+            new InspectCommand(),
+            new ConvertCommand(),
+            new PlanCommand(),
+            new DiffCommand(),
+            new PatternCommand(),
+            new ManifestCommand(),
+            new SampleCommand(),
+            new DoctorCommand(),
+            new HelpCommand(),
+            new CompletionCommand(),
+            new ManCommand());
 
     private Commands() {}
 

@@ -27,7 +27,7 @@ final class ConversionFlagsTest {
                 read(("--to huggingface --tp 4 --pp 2 --vpp 3 --ep 5 --etp 6 --pattern M|M --pp-layers 1,0,2"
                                 + " --vocab-size 101 --pad-vocab-to 128 --pad-fill repeat-last --dtype bf16"
                                 + " --optimizer drop --extra-state empty --conv1d-naming new --tie materialise"
-                                + " --max-shard-size 4G --iteration 7 --reset-iterations --set seed=1 --set name=a=b"
+                                + " --max-shard-size 4G --reset-iterations --set seed=1 --set name=a=b"
                                 + " --rule *.x=column --rule *.y=replicate --allow-missing mtp.* --drop-layers E-")
                         .split(" "));
 
@@ -80,7 +80,6 @@ final class ConversionFlagsTest {
                 "--tie yes",
                 "--max-shard-size 0",
                 "--max-shard-size big",
-                "--iteration -1",
                 "--set seed",
                 "--set =1",
                 "--drop-layers X",

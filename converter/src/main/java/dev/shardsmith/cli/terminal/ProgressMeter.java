@@ -20,7 +20,7 @@ public final class ProgressMeter implements AutoCloseable {
     private final ProgressStyle style;
     private final int columns;
     private final String label;
-    private final long totalBytes;
+    private volatile long totalBytes;
     private final LongSupplier nanoTime;
     private final long start;
     private final LongAdder done = new LongAdder();
@@ -55,6 +55,12 @@ public final class ProgressMeter implements AutoCloseable {
         if (now - due >= 0 && nextDraw.compareAndSet(due, now + interval())) {
             draw(now);
         }
+    }
+
+    /** Sets how much is done, for jobs that count themselves. */
+    public void moveTo(long bytesDone, long bytesTotal) {
+        totalBytes = bytesTotal;
+        advance(bytesDone - done.sum());
     }
 
     /** Bytes counted so far. */

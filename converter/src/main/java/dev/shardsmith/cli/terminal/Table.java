@@ -41,7 +41,7 @@ public final class Table {
 
     /** The lines of the table, the title first, none wider than the terminal where eight characters a column allow it. */
     public List<String> lines(Terminal terminal) {
-        int[] widths = widths(terminal.columns());
+        int[] widths = widths(terminal.tableColumns());
         List<String> lines = new ArrayList<>(rows.size() + 1);
         List<String> titles = columns.stream().map(Column::title).toList();
         lines.add(Ink.BOLD.on(terminal, line(titles, widths)));

@@ -3,6 +3,7 @@ package dev.shardsmith.cli.terminal;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 final class TableTest {
@@ -24,7 +25,7 @@ final class TableTest {
                 .column("shape", Table.Align.LEFT)
                 .row("decoder.layers.0.self_attention.linear_qkv.layer_norm_weight", "[64]");
 
-        assertThat(table.lines(new Terminal(40, false, false, false)))
+        assertThat(table.lines(Terminal.of(Map.of("COLUMNS", "40"))))
                 .containsExactly(
                         "name                               shape",
                         "decoder.layers.0…v.layer_norm_weight  [64]"
@@ -32,10 +33,17 @@ final class TableTest {
     }
 
     @Test
+    void aProgramThatReadsTheTableGetsWholeNames() {
+        Table table = new Table().column("name", Table.Align.LEFT).row("x".repeat(500));
+
+        assertThat(table.lines(Terminal.of(Map.of())).get(1)).isEqualTo("x".repeat(500));
+    }
+
+    @Test
     void charactersOutsideTheBasicPlaneAreNotCutInHalf() {
         Table table = new Table().column("name", Table.Align.LEFT).row("😀".repeat(60));
 
-        assertThat(table.lines(new Terminal(40, false, false, false)).get(1))
+        assertThat(table.lines(Terminal.of(Map.of("COLUMNS", "40"))).get(1))
                 .isEqualTo("😀".repeat(19) + "…" + "😀".repeat(20));
     }
 

@@ -114,9 +114,7 @@ public final class TorchFile {
     }
 
     private static TorchFile openPickle(ByteSource source, TorchLimits limits) throws IOException {
-        DangerousCalls calls = new DangerousCalls();
-        Unpickled pickle = PickleReader.read(source, 0, limits.pickle(), calls);
-        calls.refuse(source.name());
+        Unpickled pickle = PickleReader.read(source, 0, limits.pickle());
         StorageInterpreter storages = new StorageInterpreter(
                 source,
                 (id, view) -> {

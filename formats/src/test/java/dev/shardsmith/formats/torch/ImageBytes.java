@@ -8,16 +8,16 @@ import java.nio.ByteOrder;
 import java.util.zip.CRC32;
 
 /** Makes the bytes of small file images. */
-public final class ImageBytes {
+final class ImageBytes {
     private ImageBytes() {}
 
     /** What fills the slots. */
     @FunctionalInterface
-    public interface SlotContent {
+    interface SlotContent {
         byte[] of(String key) throws IOException;
     }
 
-    public static byte[] of(FileImage image, SlotContent content) throws IOException {
+    static byte[] of(FileImage image, SlotContent content) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(image.size())).order(ByteOrder.LITTLE_ENDIAN);
         for (FileImage.Literal literal : image.literals()) {
             bytes.put((int) literal.offset(), literal.bytes());

@@ -1,0 +1,80 @@
+package dev.shardsmith.cli;
+
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.RankShard;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The sums of a checkpoint, without reading tensor data.
+ *
+ * @param tensors number of logical tensors
+ * @param elements elements of all of them
+ * @param bytes bytes of all of them
+ * @param bytesByType bytes of the logical tensors of each element type
+ * @param files number of files that were opened
+ * @param fileBytes bytes of these files
+ * @param wastedBytes bytes of storages that no tensor shows
+ */
+record CheckpointSummary(
+        int tensors,
+        long elements,
+        long bytes,
+        Map<DType, Long> bytesByType,
+        int files,
+        long fileBytes,
+        long wastedBytes) {
+
+    /** The sums of an opened checkpoint. */
+    static CheckpointSummary of(ModelView view) throws IOException {
+        long elements = 0;
+        long bytes = 0;
+        Map<DType, Long> byType = new EnumMap<>(DType.class);
+        for (LogicalTensor tensor : view.tensors().values()) {
+            elements = Math.addExact(elements, tensor.shape().elements());
+            bytes = Math.addExact(bytes, tensor.bytes());
+            byType.merge(tensor.dtype(), tensor.bytes(), Math::addExact);
+        }
+        long fileBytes = 0;
+        for (Path file : view.files().files()) {
+            fileBytes = Math.addExact(fileBytes, Files.size(file));
+        }
+        return new CheckpointSummary(
+                view.tensors().size(),
+                elements,
+                bytes,
+                byType,
+                view.files().files().size(),
+                fileBytes,
+                wasted(view));
+    }
+
+    /**
+     * Bytes of storages beyond those that tensors show. Saving a slice of a tensor with PyTorch saves the whole storage, so
+     * that each shard of a carelessly split model can be as large as the model.
+     */
+    private static long wasted(ModelView view) throws IOException {
+        Map<String, Long> unseen = new HashMap<>();
+        for (RankShard rank : view.ranks()) {
+            for (LogicalTensor tensor : rank.tensors().values()) {
+                for (Piece piece : tensor.pieces()) {
+                    StoredTensor data = piece.data();
+                    String storage = data.source().name();
+                    long size = unseen.containsKey(storage)
+                            ? unseen.get(storage)
+                            : data.source().size();
+                    unseen.put(storage, size - data.bytes());
+                }
+            }
+        }
+        return unseen.values().stream().mapToLong(bytes -> Math.max(0, bytes)).sum();
+    }
+}

@@ -1,0 +1,100 @@
+package dev.shardsmith.cli;
+
+import dev.shardsmith.cli.terminal.ProgressMeter;
+import dev.shardsmith.reshard.rule.Glob;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.verify.diff.CheckpointDiff;
+import dev.shardsmith.verify.diff.DiffOptions;
+import dev.shardsmith.verify.diff.DiffResult;
+import dev.shardsmith.verify.diff.Tolerance;
+import java.io.IOException;
+import java.util.List;
+import org.apache.commons.cli.Options;
+
+/** {@code shardsmith diff A B}: compares two checkpoints of any layouts, tensor by tensor. */
+final class DiffCommand implements Command {
+    @Override
+    public String name() {
+        return "diff";
+    }
+
+    @Override
+    public String summary() {
+        return "compare two checkpoints of any layouts, tensor by tensor";
+    }
+
+    @Override
+    public String description() {
+        return "Compares two checkpoints as undivided models, whatever their layouts and parallel sizes: first bit by "
+                + "bit, then by value. Says which tensors are the same, different, missing, extra or renamed, how far "
+                + "values are apart, and where the worst elements lie. Exits with 0 if all tensors are the same, with 1 "
+                + "if not. Differing arguments and counters are shown, but do not count.";
+    }
+
+    @Override
+    public List<String> operands() {
+        return List.of("A", "B");
+    }
+
+    @Override
+    public Options options() {
+        Options options = Flags.of(
+                Flags.value("rtol", "R", "accept differences up to R times the larger magnitude"),
+                Flags.value("atol", "A", "accept differences up to A"),
+                Flags.value("ulp", "N", "accept differences up to N units in the last place of the coarser type"),
+                Flags.value("tensors", "GLOB", "compare these tensors only; may be repeated"),
+                Flags.value("ignore", "GLOB", "leave out these tensors; may be repeated"),
+                Flags.value("true-vocab", "N", "compare the first N rows of the vocabulary only"),
+                Flags.value("workers", "N", "threads; as many as processors if not given"),
+                Flags.json());
+        Opening.FLAGS.forEach(options::addOption);
+        return options;
+    }
+
+    @Override
+    public List<Example> examples() {
+        return List.of(
+                new Example(
+                        "shardsmith diff samples/hybrid-tp2-pp2 /tmp/tp1", "Check that a conversion kept every bit"),
+                new Example(
+                        "shardsmith diff samples/hybrid-tp2-pp2 /tmp/tp1 --tensors '*.mixer.*' --json",
+                        "Compare the Mamba mixers only, for a script"));
+    }
+
+    @Override
+    public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
+        DiffOptions options = options(line);
+        try (ModelView left = Opening.open(line.path(0), line, out);
+                ModelView right = Opening.open(line.path(1), line, out)) {
+            DiffResult result = compare(left, right, options, out);
+            ExitCode exit = ExitCode.answer(result.same());
+            if (line.has("json")) {
+                out.json(name(), exit.status(), json -> DiffJson.write(json, result));
+            } else {
+                DiffText.print(out, left, right, result);
+            }
+            return exit;
+        }
+    }
+
+    private static DiffResult compare(ModelView left, ModelView right, DiffOptions options, Out out)
+            throws IOException {
+        long bytes = new CheckpointDiff(options, done -> {}).bytes(left);
+        try (ProgressMeter meter = out.progress("compare", bytes)) {
+            return new CheckpointDiff(options, meter::advance).compare(left, right);
+        }
+    }
+
+    private static DiffOptions options(Arguments line) throws UsageException {
+        Tolerance tolerance = new Tolerance(
+                line.amount("rtol").orElse(0),
+                line.amount("atol").orElse(0),
+                line.longNumber("ulp", 0).orElse(0));
+        return new DiffOptions(
+                tolerance,
+                line.values("tensors").stream().map(Glob::of).toList(),
+                line.values("ignore").stream().map(Glob::of).toList(),
+                line.longNumber("true-vocab", 1),
+                line.number("workers", 1).orElse(Runtime.getRuntime().availableProcessors()));
+    }
+}

@@ -1,0 +1,111 @@
+package dev.shardsmith.cli;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.verify.diff.DiffResult;
+import dev.shardsmith.verify.diff.ElementPlace;
+import dev.shardsmith.verify.diff.StateDifference;
+import dev.shardsmith.verify.diff.TensorComparison;
+import dev.shardsmith.verify.diff.TensorDiff;
+import dev.shardsmith.verify.diff.WorstElement;
+import java.io.IOException;
+import java.util.Optional;
+
+/** The JSON document of a comparison. */
+final class DiffJson {
+    private DiffJson() {}
+
+    static void write(JsonGenerator json, DiffResult result) throws IOException {
+        json.writeBooleanField("same", result.same());
+        json.writeObjectFieldStart("counts");
+        for (TensorDiff.Status status : TensorDiff.Status.values()) {
+            json.writeNumberField(status.id(), result.count(status));
+        }
+        json.writeEndObject();
+        json.writeNumberField("bytes", result.bytes());
+        json.writeArrayFieldStart("tensors");
+        for (TensorDiff diff : result.tensors()) {
+            tensor(json, diff);
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("state");
+        for (StateDifference difference : result.state()) {
+            json.writeStartObject();
+            json.writeStringField("path", difference.path());
+            json.writeStringField("left", difference.left());
+            json.writeStringField("right", difference.right());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("ignored");
+        for (String ignored : result.ignored()) {
+            json.writeString(ignored);
+        }
+        json.writeEndArray();
+    }
+
+    private static void tensor(JsonGenerator json, TensorDiff diff) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("name", diff.name());
+        json.writeStringField("status", diff.status().id());
+        if (diff.newName().isPresent()) {
+            json.writeStringField("newName", diff.newName().get());
+        }
+        if (!diff.note().isEmpty()) {
+            json.writeStringField("note", diff.note());
+        }
+        if (diff.retyped() || diff.reshaped()) {
+            side(json, "left", diff.left());
+            side(json, "right", diff.right());
+        }
+        if (diff.comparison().isPresent()) {
+            figures(json, diff, diff.comparison().get());
+        }
+        json.writeEndObject();
+    }
+
+    private static void side(JsonGenerator json, String field, Optional<LogicalTensor> tensor) throws IOException {
+        if (tensor.isPresent()) {
+            json.writeObjectFieldStart(field);
+            json.writeStringField("dtype", tensor.get().dtype().shortName());
+            JsonParts.shape(json, "shape", tensor.get().shape());
+            json.writeEndObject();
+        }
+    }
+
+    private static void figures(JsonGenerator json, TensorDiff diff, TensorComparison figures) throws IOException {
+        json.writeNumberField("values", figures.values());
+        json.writeNumberField("different", figures.differing());
+        json.writeNumberField("beyondTolerance", figures.beyond());
+        json.writeNumberField("nanMismatches", figures.nanMismatches());
+        json.writeNumberField("infinityMismatches", figures.infinityMismatches());
+        JsonParts.real(json, "maxAbs", figures.maxAbs());
+        JsonParts.real(json, "maxRel", figures.maxRel());
+        json.writeNumberField("maxUlp", figures.maxUlp());
+        JsonParts.real(json, "rms", figures.rms());
+        JsonParts.real(json, "cosine", figures.cosine());
+        JsonParts.array(json, "ulpHistogram", figures.ulpHistogram());
+        json.writeArrayFieldStart("worst");
+        for (WorstElement worst : figures.worst()) {
+            json.writeStartObject();
+            JsonParts.array(json, "index", ElementPlace.index(diff.either(), worst.index()));
+            JsonParts.real(json, "left", worst.left());
+            JsonParts.real(json, "right", worst.right());
+            place(json, "leftPlace", diff.left(), worst.index());
+            place(json, "rightPlace", diff.right(), worst.index());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private static void place(JsonGenerator json, String field, Optional<LogicalTensor> tensor, long index)
+            throws IOException {
+        Optional<ElementPlace> place = tensor.isPresent() ? ElementPlace.of(tensor.get(), index) : Optional.empty();
+        if (place.isPresent()) {
+            json.writeObjectFieldStart(field);
+            json.writeStringField("file", place.get().file().toString());
+            json.writeNumberField("offset", place.get().offset());
+            json.writeEndObject();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package dev.shardsmith.cli;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.verify.digest.TensorStatistics;
+import dev.shardsmith.verify.digest.ValueHistogram;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** What is in a checkpoint, as the fields of a JSON document. */
+record InspectJson(
+        ModelView view,
+        CheckpointSummary summary,
+        List<LogicalTensor> tensors,
+        Optional<ModelStatistics> statistics,
+        Optional<List<ObjectTree.Entry>> objects)
+        implements JsonBody {
+    private static final int BARS = 20;
+
+    @Override
+    public void write(JsonGenerator json) throws IOException {
+        json.writeStringField("path", view.path().toString());
+        json.writeStringField("layout", view.layout().id());
+        json.writeStringField("description", view.description());
+        json.writeStringField("family", view.family().id());
+        JsonParts.parallelism(json, view.parallelism());
+        if (view.pattern().isPresent()) {
+            json.writeStringField("pattern", view.pattern().get());
+        } else {
+            json.writeNullField("pattern");
+        }
+        json.writeArrayFieldStart("tensors");
+        for (int i = 0; i < tensors.size(); i++) {
+            tensor(json, tensors.get(i), i);
+        }
+        json.writeEndArray();
+        names(json, "unknown", view.unknown());
+        json.writeNumberField("extraStates", view.extraStates().size());
+        if (objects.isPresent()) {
+            objects(json, objects.get());
+        }
+        totals(json);
+    }
+
+    private void tensor(JsonGenerator json, LogicalTensor tensor, int index) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("name", tensor.name());
+        json.writeStringField("dtype", tensor.dtype().shortName());
+        JsonParts.shape(json, "shape", tensor.shape());
+        json.writeNumberField("bytes", tensor.bytes());
+        json.writeStringField("division", tensor.division());
+        if (statistics.isPresent()) {
+            Optional<TensorStatistics> found = statistics.get().tensors().get(index);
+            if (found.isPresent()) {
+                statistics(json, found.get());
+            }
+        }
+        json.writeEndObject();
+    }
+
+    private static void statistics(JsonGenerator json, TensorStatistics values) throws IOException {
+        json.writeObjectFieldStart("statistics");
+        if (values.finite() > 0) {
+            JsonParts.real(json, "min", values.min());
+            JsonParts.real(json, "max", values.max());
+            JsonParts.real(json, "mean", values.mean());
+            JsonParts.real(json, "std", values.std());
+        }
+        json.writeNumberField("values", values.values());
+        json.writeNumberField("zeros", values.zeros());
+        json.writeNumberField("nans", values.nans());
+        json.writeNumberField("infinities", values.infinities());
+        if (values.finite() > 0) {
+            List<ValueHistogram.Bar> bars = values.histogram().linear(values.min(), values.max(), BARS);
+            json.writeFieldName("histogram");
+            double[] counts =
+                    bars.stream().mapToDouble(ValueHistogram.Bar::count).toArray();
+            json.writeArray(counts, 0, counts.length);
+        }
+        json.writeEndObject();
+    }
+
+    private static void objects(JsonGenerator json, List<ObjectTree.Entry> entries) throws IOException {
+        json.writeArrayFieldStart("objects");
+        for (ObjectTree.Entry entry : entries) {
+            json.writeStartObject();
+            json.writeStringField("path", entry.path());
+            json.writeStringField("value", entry.text());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+
+    private void totals(JsonGenerator json) throws IOException {
+        json.writeObjectFieldStart("totals");
+        json.writeNumberField("tensors", summary.tensors());
+        json.writeNumberField("elements", summary.elements());
+        json.writeNumberField("bytes", summary.bytes());
+        json.writeObjectFieldStart("bytesByType");
+        for (Map.Entry<DType, Long> type : summary.bytesByType().entrySet()) {
+            json.writeNumberField(type.getKey().shortName(), type.getValue());
+        }
+        json.writeEndObject();
+        json.writeNumberField("files", summary.files());
+        json.writeNumberField("fileBytes", summary.fileBytes());
+        json.writeNumberField("wastedBytes", summary.wastedBytes());
+        json.writeEndObject();
+    }
+
+    private static void names(JsonGenerator json, String field, List<String> names) throws IOException {
+        json.writeArrayFieldStart(field);
+        for (String name : names) {
+            json.writeString(name);
+        }
+        json.writeEndArray();
+    }
+}

@@ -1,0 +1,169 @@
+package dev.shardsmith.cli;
+
+import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.cli.terminal.Ink;
+import dev.shardsmith.cli.terminal.Table;
+import dev.shardsmith.reshard.pattern.LayerKind;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.verify.digest.TensorStatistics;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** What is in a checkpoint, as text. */
+final class InspectText {
+    private static final int MOST_UNKNOWN = 10;
+
+    private final Out out;
+    private final ModelView view;
+    private final CheckpointSummary summary;
+
+    InspectText(Out out, ModelView view, CheckpointSummary summary) {
+        this.out = out;
+        this.view = view;
+        this.summary = summary;
+    }
+
+    void summary() {
+        line("path", view.path().toString());
+        line("layout", view.layout().id() + (view.description().isEmpty() ? "" : ": " + view.description()));
+        line("family", view.family().id());
+        line("parallel", view.parallelism().toString());
+        view.pattern().ifPresent(pattern -> {
+            List<String> strip = strip(pattern);
+            for (int i = 0; i < strip.size(); i++) {
+                line(i == 0 ? "pattern" : "", strip.get(i));
+            }
+        });
+        line(
+                "tensors",
+                "%d, %,d elements, %s"
+                        .formatted(summary.tensors(), summary.elements(), ByteSize.format(summary.bytes())));
+        line(
+                "types",
+                summary.bytesByType().entrySet().stream()
+                        .map(type -> type.getKey().shortName() + " " + ByteSize.format(type.getValue()))
+                        .collect(Collectors.joining(", ")));
+        line("files", "%d, %s".formatted(summary.files(), ByteSize.format(summary.fileBytes())));
+        if (summary.wastedBytes() > 0) {
+            line(
+                    "waste",
+                    out.ink(Ink.YELLOW, ByteSize.format(summary.wastedBytes()))
+                            + " of storages that no tensor shows; converting leaves it out");
+        }
+        if (!view.extraStates().isEmpty()) {
+            line("extra", view.extraStates().size() + " opaque module states (_extra_state)");
+        }
+        if (!view.state().entries().isEmpty()) {
+            line("state", String.join(", ", view.state().entries().keySet()));
+        }
+        if (!view.unknown().isEmpty()) {
+            line("unknown", out.ink(Ink.YELLOW, unknown()) + "; convert needs --rule for them");
+        }
+    }
+
+    private String unknown() {
+        List<String> names = view.unknown();
+        String shown = String.join(", ", names.subList(0, Math.min(MOST_UNKNOWN, names.size())));
+        return names.size() > MOST_UNKNOWN ? shown + " and %d more".formatted(names.size() - MOST_UNKNOWN) : shown;
+    }
+
+    /** The pattern in the colours of its layers, broken to the width of the terminal. */
+    private List<String> strip(String pattern) {
+        int width = Math.max(20, out.terminal().columns() - 12);
+        List<String> lines = new ArrayList<>();
+        StringBuilder line = new StringBuilder();
+        int shown = 0;
+        for (char symbol : pattern.toCharArray()) {
+            if (shown == width) {
+                lines.add(line.toString());
+                line.setLength(0);
+                shown = 0;
+            }
+            line.append(LayerKind.of(symbol)
+                    .map(kind -> out.ink(ink(kind), String.valueOf(symbol)))
+                    .orElse(String.valueOf(symbol)));
+            shown++;
+        }
+        lines.add(line.toString());
+        return lines;
+    }
+
+    private static Ink ink(LayerKind kind) {
+        return switch (kind) {
+            case MAMBA -> Ink.BLUE;
+            case GATED_DELTA -> Ink.CYAN;
+            case ATTENTION, SPARSE_ATTENTION, LATENT_ATTENTION -> Ink.RED;
+            case MLP -> Ink.GREEN;
+            case EXPERTS -> Ink.MAGENTA;
+        };
+    }
+
+    void tensors(List<LogicalTensor> tensors) {
+        Table table = new Table()
+                .column("tensor", Table.Align.LEFT)
+                .column("type", Table.Align.LEFT)
+                .column("shape", Table.Align.LEFT)
+                .column("size", Table.Align.RIGHT)
+                .column("divided", Table.Align.LEFT);
+        for (LogicalTensor tensor : tensors) {
+            table.row(
+                    tensor.name(),
+                    tensor.dtype().shortName(),
+                    tensor.shape().toString(),
+                    ByteSize.format(tensor.bytes()),
+                    tensor.division());
+        }
+        out.line();
+        out.table(table);
+    }
+
+    void statistics(List<LogicalTensor> tensors, ModelStatistics statistics) {
+        Table table = new Table()
+                .column("tensor", Table.Align.LEFT)
+                .column("min", Table.Align.RIGHT)
+                .column("max", Table.Align.RIGHT)
+                .column("mean", Table.Align.RIGHT)
+                .column("std", Table.Align.RIGHT)
+                .column("zeros", Table.Align.RIGHT)
+                .column("nan", Table.Align.RIGHT)
+                .column("inf", Table.Align.RIGHT);
+        for (int i = 0; i < tensors.size(); i++) {
+            Optional<TensorStatistics> found = statistics.tensors().get(i);
+            String name = tensors.get(i).name();
+            if (found.isEmpty()) {
+                table.row(name, "-", "-", "-", "-", "-", "-", "-");
+                continue;
+            }
+            TensorStatistics values = found.get();
+            boolean any = values.finite() > 0;
+            table.row(
+                    name,
+                    any ? real(values.min()) : "-",
+                    any ? real(values.max()) : "-",
+                    any ? real(values.mean()) : "-",
+                    any ? real(values.std()) : "-",
+                    String.valueOf(values.zeros()),
+                    String.valueOf(values.nans()),
+                    String.valueOf(values.infinities()));
+        }
+        out.line();
+        out.table(table);
+    }
+
+    void objects(List<ObjectTree.Entry> entries) {
+        out.line();
+        entries.forEach(entry -> out.line(entry.path() + " = " + entry.text()));
+    }
+
+    private void line(String name, String text) {
+        out.line("%-10s %s".formatted(name, text));
+    }
+
+    private static String real(double value) {
+        return String.format(Locale.ROOT, "%.4g", value);
+    }
+}

@@ -1,0 +1,56 @@
+package dev.shardsmith.cli;
+
+import dev.shardsmith.reshard.layout.Checkpoints;
+import dev.shardsmith.reshard.rule.Glob;
+import dev.shardsmith.reshard.rule.UserRule;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.OpenOptions;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.commons.cli.Option;
+
+/** How commands open a checkpoint: the options for it, and what the user is told about it. */
+final class Opening {
+    /** Options of every command that opens a checkpoint. */
+    static final List<Option> FLAGS = List.of(
+            Flags.value(
+                    "layout",
+                    "megatron|torch_dist|mamba_ssm|huggingface|safetensors|pt",
+                    "take the checkpoint for this layout instead of looking at its content"),
+            Flags.value(
+                    "file-pattern",
+                    "PATTERN",
+                    "names of rank files, with {rank} and {world}, where they are not the usual ones"));
+
+    private Opening() {}
+
+    /** Opens a checkpoint as the options say; its warnings become the command's. */
+    static ModelView open(Path path, Arguments line, Out out) throws UsageException, IOException {
+        ModelView view = Checkpoints.open(path, options(line));
+        view.warnings().forEach(out::warn);
+        return view;
+    }
+
+    private static OpenOptions options(Arguments line) throws UsageException, IOException {
+        Optional<String> layout = line.value("layout");
+        List<UserRule> rules = new ArrayList<>();
+        for (String rule : line.values("rule")) {
+            rules.add(UserRule.parse(rule));
+        }
+        return new OpenOptions(
+                layout.isPresent() ? Optional.of(ConversionFlags.layout("layout", layout.get())) : Optional.empty(),
+                line.longNumber("iteration", 0),
+                rules,
+                line.values("allow-missing").stream().map(Glob::of).toList(),
+                line.value("file-pattern"));
+    }
+
+    /** One line on what a checkpoint was taken for. */
+    static String describe(ModelView view) {
+        return "%s: %s, %s"
+                .formatted(view.path(), view.layout().id(), view.parallelism().toString());
+    }
+}

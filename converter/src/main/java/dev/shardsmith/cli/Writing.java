@@ -1,0 +1,50 @@
+package dev.shardsmith.cli;
+
+import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.cli.terminal.ProgressMeter;
+import dev.shardsmith.reshard.execute.ExecutionOptions;
+import dev.shardsmith.reshard.execute.ExecutionReport;
+import dev.shardsmith.reshard.execute.PlanExecutor;
+import dev.shardsmith.reshard.plan.Plan;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Locale;
+
+/** Carries out a plan under the eyes of the user. */
+final class Writing {
+    private Writing() {}
+
+    /** Writes the target, with progress; what is odd becomes a warning. */
+    static ExecutionReport execute(Plan plan, Path destination, ExecutionOptions options, Out out) throws IOException {
+        ExecutionReport report;
+        try (ProgressMeter meter = out.progress("write", plan.bytes())) {
+            report = PlanExecutor.execute(plan, destination, options.withProgress(meter::moveTo));
+        }
+        report.overflows()
+                .forEach((tensor, count) ->
+                        out.warn("%s: %d values are too large for the new element type".formatted(tensor, count)));
+        report.mismatches()
+                .forEach((tensor, count) ->
+                        out.warn("%s: copies that must be equal differ in %d elements".formatted(tensor, count)));
+        return report;
+    }
+
+    /** Says what came of it. */
+    static void print(Out out, Path destination, ExecutionReport report) {
+        String rate = report.seconds() > 0
+                ? ", " + ByteSize.format((long) (report.bytesWritten() / report.seconds())) + "/s"
+                : "";
+        String time = String.format(Locale.ROOT, "%.2f s", report.seconds());
+        out.line(
+                switch (report.outcome()) {
+                    case PUBLISHED ->
+                        "%-10s %s in %s%s: %s"
+                                .formatted("written", ByteSize.format(report.bytesWritten()), time, rate, destination);
+                    case PART_DONE ->
+                        "%-10s %s in %s%s; another task publishes %s"
+                                .formatted(
+                                        "part done", ByteSize.format(report.bytesWritten()), time, rate, destination);
+                    case ALREADY_PUBLISHED -> "%-10s an earlier run had finished %s".formatted("complete", destination);
+                });
+    }
+}

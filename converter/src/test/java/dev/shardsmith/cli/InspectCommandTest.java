@@ -1,0 +1,115 @@
+package dev.shardsmith.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.shardsmith.testdata.TestData;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class InspectCommandTest {
+    private static final Path PLAIN = TestData.path("megatron-legacy/current_plain_bf16");
+
+    @Test
+    void theSummaryNamesLayoutSizesAndPattern() {
+        CommandRun run = CommandRun.of("inspect", PLAIN.resolve("tp2pp2").toString());
+
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        assertThat(run.lines())
+                .contains("family     megatron", "parallel   TP 2, PP 2", "pattern    M-*M")
+                .anyMatch(line -> line.startsWith("tensors    27, 9,600 elements, "));
+    }
+
+    @Test
+    void jsonListsTheLogicalTensorsOfTheUndividedModelWhateverTheParallelSizes() throws IOException {
+        JsonNode one = CommandRun.of("inspect", PLAIN.resolve("tp1pp1").toString(), "--json")
+                .json();
+        JsonNode four = CommandRun.of("inspect", PLAIN.resolve("tp2pp2").toString(), "--json")
+                .json();
+
+        assertThat(four.get("layout").asText()).isEqualTo("megatron");
+        assertThat(four.get("parallel").toString()).isEqualTo("{\"tp\":2,\"pp\":2,\"vpp\":1,\"ep\":1,\"etp\":2}");
+        assertThat(four.get("pattern").asText()).isEqualTo("M-*M");
+        assertThat(namesAndShapes(four)).isEqualTo(namesAndShapes(one));
+        assertThat(namesAndShapes(one)).isEqualTo(expectedTensors());
+        assertThat(four.get("totals").get("tensors").asInt()).isEqualTo(27);
+        assertThat(four.get("totals").get("elements").asLong()).isEqualTo(9600);
+    }
+
+    @Test
+    void tensorsAreSelectedByName() {
+        JsonNode json = CommandRun.of(
+                        "inspect", PLAIN.resolve("tp1pp1").toString(), "--tensors", "*.0.mixer.A_log", "--json")
+                .json();
+
+        assertThat(json.get("tensors")).hasSize(1);
+        assertThat(json.get("tensors").get(0).get("dtype").asText()).isEqualTo("F32");
+        assertThat(json.get("tensors").get(0).get("shape").toString()).isEqualTo("[8]");
+        assertThat(json.get("tensors").get(0).get("bytes").asInt()).isEqualTo(32);
+    }
+
+    @Test
+    void statisticsAreOfTheWholeTensorWhateverTheParallelSizes() {
+        JsonNode one = CommandRun.of("inspect", PLAIN.resolve("tp1pp1").toString(), "--stats", "--json")
+                .json();
+        JsonNode four = CommandRun.of("inspect", PLAIN.resolve("tp2pp2").toString(), "--stats", "--json")
+                .json();
+
+        for (int i = 0; i < one.get("tensors").size(); i++) {
+            JsonNode left = one.get("tensors").get(i).get("statistics");
+            JsonNode right = four.get("tensors").get(i).get("statistics");
+            assertThat(right).isEqualTo(left);
+            assertThat(left.get("nans").asInt()).isZero();
+            assertThat(left.get("max").asDouble()).isGreaterThan(left.get("min").asDouble());
+        }
+    }
+
+    @Test
+    void objectsAreFoundByTheirPath() {
+        String path = PLAIN.resolve("tp2pp2").toString();
+
+        assertThat(CommandRun.of("inspect", path, "--objects", "args.num_layers")
+                        .lines())
+                .endsWith("args.num_layers = 4");
+        assertThat(CommandRun.of("inspect", path, "--objects", "args", "--json")
+                        .json()
+                        .get("objects")
+                        .size())
+                .isGreaterThan(800);
+        assertThat(CommandRun.of("inspect", path, "--objects", "args.no_such_field")
+                        .exit())
+                .isEqualTo(ExitCode.USAGE);
+    }
+
+    @Test
+    void aMissingPathIsUnreadableInput() {
+        CommandRun run =
+                CommandRun.of("inspect", PLAIN.resolve("no-such-folder").toString());
+
+        assertThat(run.exit()).isEqualTo(ExitCode.INPUT);
+        assertThat(run.err()).contains("no-such-folder");
+        assertThat(run.out()).isEmpty();
+    }
+
+    private static List<String> namesAndShapes(JsonNode document) {
+        List<String> found = new ArrayList<>();
+        document.get("tensors").forEach(tensor -> found.add(tensor.get("name").asText() + " " + tensor.get("shape")));
+        return found;
+    }
+
+    private static List<String> expectedTensors() throws IOException {
+        JsonNode rank =
+                TestData.expected(PLAIN).get("checkpoints").get("tp1pp1/iter_0000100/mp_rank_00/model_optim_rng.pt");
+        List<String> expected = new ArrayList<>();
+        for (JsonNode key : rank.get("key_order")) {
+            JsonNode tensor = rank.get("model").get(key.asText());
+            if (!key.asText().contains("_extra_state")) {
+                expected.add(key.asText() + " " + tensor.get("shape"));
+            }
+        }
+        return expected;
+    }
+}

@@ -1,0 +1,156 @@
+package dev.shardsmith.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.shardsmith.testdata.TestData;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The launcher script with a stand-in for Java that prints how it was called. */
+final class LauncherTest {
+    @TempDir
+    Path folder;
+
+    private Path launcher;
+    private Path java;
+
+    @BeforeEach
+    void installTheLauncherWithAStandInForJava() throws IOException {
+        Path home = Files.createDirectories(folder.resolve("a home with blanks"));
+        launcher = Files.copy(TestData.root().resolve("shardsmith"), home.resolve("shardsmith"));
+        Files.createDirectories(home.resolve("lib"));
+        Files.createFile(home.resolve("lib/shardsmith.jar"));
+        java = jdk("jdk", "17.0.2");
+    }
+
+    @Test
+    void everyArgumentArrivesAsItWasGiven() throws Exception {
+        Run run = launch(Map.of("JAVA_HOME", java.toString()), "convert", "a b", "", "*", "'\"$x");
+
+        assertThat(run.code()).isZero();
+        assertThat(run.lines()).endsWith("dev.shardsmith.cli.Main", "convert", "a b", "", "*", "'\"$x");
+        assertThat(run.lines()).contains("-Xmx256m", "-cp", folder + "/a home with blanks/lib/shardsmith.jar");
+    }
+
+    @Test
+    void theExitCodeIsThatOfTheProgram() throws Exception {
+        assertThat(launch(Map.of("JAVA_HOME", java.toString(), "STAND_IN_EXIT", "3"), "diff")
+                        .code())
+                .isEqualTo(3);
+    }
+
+    @Test
+    void aSymbolicLinkLeadsHome() throws Exception {
+        Path link = Files.createSymbolicLink(folder.resolve("link"), launcher);
+        launcher = link;
+
+        assertThat(launch(Map.of("JAVA_HOME", java.toString()), "x").lines())
+                .contains(folder + "/a home with blanks/lib/shardsmith.jar");
+    }
+
+    @Test
+    void optionsOfTheUserComeAfterOurs() throws Exception {
+        List<String> lines = launch(
+                        Map.of("JAVA_HOME", java.toString(), "SHARDSMITH_JAVA_OPTS", "-Xmx2g -Dx=y"), "convert")
+                .lines();
+
+        assertThat(lines.indexOf("-Xmx2g")).isGreaterThan(lines.indexOf("-Xmx256m"));
+        assertThat(lines).contains("-Dx=y");
+    }
+
+    @Test
+    void onlyShortCommandsGoWithoutTheOptimisingCompiler() throws Exception {
+        String flag = "-XX:TieredStopAtLevel=1";
+        Map<String, String> environment = Map.of("JAVA_HOME", java.toString());
+
+        for (String word : List.of("--help", "help", "pattern", "doctor", "completion")) {
+            assertThat(launch(environment, word).lines()).as(word).contains(flag);
+        }
+        for (String word : List.of("convert", "diff", "verify", "manifest", "inspect")) {
+            assertThat(launch(environment, word).lines()).as(word).doesNotContain(flag);
+        }
+    }
+
+    @Test
+    void javaIsFoundOnThePath() throws Exception {
+        assertThat(launch(Map.of("PATH", java + "/bin:/usr/bin:/bin"), "x").code())
+                .isZero();
+    }
+
+    @Test
+    void javaThatIsTooOldIsRefusedByItsVersion() throws Exception {
+        for (String version : List.of("1.8.0_392", "11.0.22", "16")) {
+            Path old = jdk("jdk-" + version, version);
+            Run run = launch(Map.of("JAVA_HOME", old.toString()), "x");
+
+            assertThat(run.code()).isEqualTo(4);
+            assertThat(run.output()).contains("JAVA_HOME is Java").contains("17 or newer");
+        }
+    }
+
+    @Test
+    void newerJavaIsTaken() throws Exception {
+        for (String version : List.of("17", "21-ea", "25.0.3", "100.1")) {
+            Path newer = jdk("jdk-" + version, version);
+            assertThat(launch(Map.of("JAVA_HOME", newer.toString()), "x").code())
+                    .as(version)
+                    .isZero();
+        }
+    }
+
+    @Test
+    void aJavaHomeWithoutJavaIsNamed() throws Exception {
+        Run run = launch(Map.of("JAVA_HOME", folder + "/nowhere"), "x");
+
+        assertThat(run.code()).isEqualTo(4);
+        assertThat(run.output()).contains(folder + "/nowhere").contains("no bin/java");
+    }
+
+    @Test
+    void outputThatIsNoTerminalIsToldSo() throws Exception {
+        assertThat(launch(Map.of("JAVA_HOME", java.toString()), "x").output()).contains("terminal=[]");
+    }
+
+    private Path jdk(String name, String version) throws IOException {
+        Path home = folder.resolve(name);
+        Files.createDirectories(home.resolve("bin"));
+        Files.writeString(home.resolve("release"), "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"" + version + "\"\n");
+        Path program = home.resolve("bin/java");
+        Files.writeString(program, """
+                #!/bin/sh
+                echo "terminal=[$SHARDSMITH_TERMINAL]"
+                printf '%s\\n' "$@"
+                exit "${STAND_IN_EXIT:-0}"
+                """);
+        assertThat(program.toFile().setExecutable(true)).isTrue();
+        return home;
+    }
+
+    private record Run(int code, String output) {
+        List<String> lines() {
+            return List.of(output.split("\n", -1)).subList(0, output.split("\n", -1).length - 1);
+        }
+    }
+
+    private Run launch(Map<String, String> environment, String... words) throws Exception {
+        ProcessBuilder builder = new ProcessBuilder().redirectErrorStream(true);
+        builder.command().add(launcher.toString());
+        builder.command().addAll(List.of(words));
+        builder.environment().clear();
+        builder.environment().put("PATH", "/usr/bin:/bin");
+        builder.environment().put("HOME", folder.toString());
+        builder.environment().putAll(new TreeMap<>(environment));
+        Process process = builder.start();
+        process.getOutputStream().close();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        return new Run(process.waitFor(), output);
+    }
+}

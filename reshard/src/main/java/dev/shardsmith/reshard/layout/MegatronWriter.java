@@ -216,8 +216,7 @@ final class MegatronWriter {
     private MegatronArgs updated(MegatronArgs args) {
         Optional<Long> rows = Optional.ofNullable(model.tensors().get(EMBEDDING))
                 .map(tensor -> tensor.shape().size(0));
-        return MegatronArgsUpdate.apply(
-                args, source.parallelism(), sizes, stages.pattern(), rows, "torch", options);
+        return MegatronArgsUpdate.apply(args, source.parallelism(), sizes, stages.pattern(), rows, "torch", options);
     }
 
     /** State of the rank itself where the grid stays the same, else that of the first rank. */
@@ -288,7 +287,8 @@ final class MegatronWriter {
         int number = MegatronExperts.number(local);
         return number < 0
                 ? local.key()
-                : MegatronExperts.withNumber(local, number % expertsPerRank(name)).key();
+                : MegatronExperts.withNumber(local, number % expertsPerRank(name))
+                        .key();
     }
 
     private PyValue tensor(String name, RankGrid.Rank rank, RankContent content) throws CheckpointException {
@@ -296,8 +296,7 @@ final class MegatronWriter {
         MegatronDivisions.Entry entry = divisions.get(name).orElseThrow();
         int world = entry.world() == World.TENSOR ? sizes.tensor() : sizes.expertTensor();
         Division division = entry.division();
-        StoredTensor local =
-                content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank.tensor(), world));
+        StoredTensor local = content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank.tensor(), world));
         for (Placement placement : division.placements(tensor.shape(), rank.tensor(), world)) {
             layout.addPiece(
                     name,
@@ -312,7 +311,9 @@ final class MegatronWriter {
         if (options.extraState() == Keep.EMPTY) {
             return PyNone.NONE;
         }
-        return extra.tensor().isPresent() ? content.copy(extra.name(), extra.tensor().get()) : extra.value();
+        return extra.tensor().isPresent()
+                ? content.copy(extra.name(), extra.tensor().get())
+                : extra.value();
     }
 
     private void noteDropped() {

@@ -19,7 +19,6 @@ import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -193,7 +192,7 @@ final class MegatronReader {
 
     private static ModelState state(RankFile file) {
         Map<String, PyValue> entries = new LinkedHashMap<>(file.entries());
-        IdentityHashMap<PyValue, StoredTensor> tensors = new IdentityHashMap<>();
+        Map<PyValue, StoredTensor> tensors = new LinkedHashMap<>();
         file.stateTensors().forEach(tensors::put);
         return new ModelState(entries, tensors);
     }

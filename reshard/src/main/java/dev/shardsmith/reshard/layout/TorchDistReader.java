@@ -35,7 +35,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -57,7 +56,7 @@ final class TorchDistReader {
     private final ModelViewBuilder view;
     private final DcpCheckpoint checkpoint;
     private final Map<String, PyValue> entries = new LinkedHashMap<>();
-    private final IdentityHashMap<PyValue, StoredTensor> stateTensors = new IdentityHashMap<>();
+    private final Map<PyValue, StoredTensor> stateTensors = new LinkedHashMap<>();
     private final Path folder;
     private String prefix = "";
 

@@ -33,6 +33,8 @@ public final class MegatronTarget {
             "mlp.router.expert_bias",
             "mlp.router.qb_beta");
 
+    private static final long LARGEST_DIVISOR = 128;
+
     private static final Set<String> VOCABULARY_ROWS =
             Set.of("embedding.word_embeddings.weight", "output_layer.weight", "output_layer.bias");
 
@@ -71,9 +73,6 @@ public final class MegatronTarget {
             throws CheckpointException {
         Optional<MegatronArgs> args = source.state().args();
         OptionalLong real = args.map(given -> given.integer("vocab_size")).orElse(OptionalLong.empty());
-        if (real.isEmpty() && source.config().get("vocab_size") instanceof Number rows) {
-            real = OptionalLong.of(rows.longValue());
-        }
         long divisor = args.map(given -> given.integer("make_vocab_size_divisible_by", 128))
                 .orElse(128L);
         long rows = logical.shape().size(0);
@@ -98,6 +97,19 @@ public final class MegatronTarget {
                             "vocabulary padding"));
         }
         return shape;
+    }
+
+    /** The saved divisor; for models that come without one, the largest that needs no padding. */
+    public static long divisor(Optional<MegatronArgs> args, long rows, int tensor) {
+        OptionalLong saved = args.map(given -> given.integer("make_vocab_size_divisible_by")).orElse(OptionalLong.empty());
+        if (saved.isPresent() || args.isEmpty()) {
+            return Math.max(1, saved.orElse(LARGEST_DIVISOR));
+        }
+        long divisor = LARGEST_DIVISOR;
+        while (divisor > 1 && rows % (divisor * tensor) != 0) {
+            divisor /= 2;
+        }
+        return divisor;
     }
 
     private static DType dtype(LogicalTensor logical, MegatronName name, ConversionOptions options, TargetModel model) {

@@ -30,7 +30,9 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
         if (options.vocabulary().isPresent()) {
             return options.vocabulary();
         }
-        return real.isPresent() && padded(real.getAsLong(), divisor, tensor) == rows ? real : OptionalLong.empty();
+        boolean agrees = real.isPresent()
+                && (real.getAsLong() == rows || padded(real.getAsLong(), divisor, tensor) == rows);
+        return agrees ? real : OptionalLong.empty();
     }
 
     /**

@@ -36,7 +36,6 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -164,12 +163,7 @@ final class MegatronWriter {
 
     private static FileImage tracker(String folder) {
         String text = folder.startsWith("iter_") ? Long.toString(Long.parseLong(folder.substring(5))) : folder;
-        return literalFile("latest_checkpointed_iteration.txt", text);
-    }
-
-    private static FileImage literalFile(String path, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return new FileImage(path, bytes.length, List.of(new FileImage.Literal(0, bytes)), List.of(), List.of());
+        return HuggingFaceFiles.literal("latest_checkpointed_iteration.txt", text);
     }
 
     private FileImage rankFile(RankGrid.Rank rank, String path) throws CheckpointException {

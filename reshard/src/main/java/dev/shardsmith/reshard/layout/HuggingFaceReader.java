@@ -1,0 +1,174 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.json.Json;
+import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
+import dev.shardsmith.formats.safetensors.IndexFinding;
+import dev.shardsmith.formats.safetensors.SafetensorsIndex;
+import dev.shardsmith.reshard.family.AttentionSizes;
+import dev.shardsmith.reshard.family.MegatronName;
+import dev.shardsmith.reshard.family.NamedPart;
+import dev.shardsmith.reshard.family.NemotronConfig;
+import dev.shardsmith.reshard.family.NemotronNames;
+import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.state.ExtraState;
+import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Family;
+import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.reshard.view.RankShard;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/** Opens a Hugging Face folder: {@code config.json} and safetensors or {@code pytorch_model*.bin} files. */
+final class HuggingFaceReader {
+    private final FilePool pool;
+    private final OpenOptions options;
+    private final HuggingFace location;
+    private final ModelViewBuilder view;
+    private Map<String, Object> config = Map.of();
+    private WeightFiles weights;
+
+    private HuggingFaceReader(Path shown, HuggingFace location, FilePool pool, OpenOptions options) {
+        this.pool = pool;
+        this.options = options;
+        this.location = location;
+        this.view = new ModelViewBuilder(shown, pool, ModelView.Layout.HUGGINGFACE);
+    }
+
+    /** Opens a folder that was located. */
+    static ModelView read(Path shown, HuggingFace location, FilePool pool, OpenOptions options) throws IOException {
+        return new HuggingFaceReader(shown, location, pool, options).read();
+    }
+
+    private ModelView read() throws IOException {
+        if (location.config().isPresent()) {
+            config = Json.readObject(pool.file(location.config().get()));
+            view.config(config);
+        }
+        weights = WeightFiles.open(pool, location.weights());
+        weights.warnings().forEach(view::addWarning);
+        checkIndex();
+        String type = String.valueOf(config.get("model_type"));
+        view.description(location.explanation() + ", model type " + type);
+        switch (type) {
+            case "nemotron_h" -> nemotron();
+            default -> {
+                view.family(Family.HUGGINGFACE);
+                addAll(weights.tensors());
+            }
+        }
+        return view.build();
+    }
+
+    private void checkIndex() throws IOException {
+        if (location.index().isEmpty()) {
+            return;
+        }
+        SafetensorsIndex index = SafetensorsIndex.read(pool.file(location.index().get()));
+        Map<String, Map<String, Long>> shards = new LinkedHashMap<>();
+        for (Path file : location.weights()) {
+            Map<String, Long> sizes = new LinkedHashMap<>();
+            WeightFiles.open(pool, List.of(file)).tensors().forEach((name, tensor) -> sizes.put(name, tensor.bytes()));
+            shards.put(file.getFileName().toString(), sizes);
+        }
+        List<String> absent = new ArrayList<>();
+        for (IndexFinding finding : index.check(shards)) {
+            if (finding.code().severity() == IndexFinding.Severity.ERROR) {
+                absent.add(finding.message());
+            } else {
+                view.addWarning(finding.message());
+            }
+        }
+        for (String problem : absent) {
+            boolean accepted = options.allowMissing().stream().anyMatch(glob -> problem.contains(glob.text()));
+            if (!accepted && options.allowMissing().isEmpty()) {
+                view.addWarning(problem);
+            }
+        }
+    }
+
+    private void addAll(Map<String, StoredTensor> tensors) {
+        Map<String, LogicalTensor> held = new LinkedHashMap<>();
+        tensors.forEach((name, data) -> {
+            LogicalTensor tensor = LogicalTensor.whole(name, data);
+            held.put(name, tensor);
+            view.add(tensor);
+        });
+        view.addRank(new RankShard(0, 0, 0, 0, held, ModelState.none()));
+    }
+
+    private void nemotron() throws IOException {
+        String pattern = NemotronConfig.pattern(config);
+        Optional<AttentionSizes> attention = AttentionSizes.of(config);
+        List<String> unknown = new ArrayList<>();
+        Map<String, Shape> shapes = NemotronNames.megatron(weights.shapes(), pattern, unknown);
+        MegatronSidecar sidecar = MegatronSidecar.read(pool, location.path(), pattern);
+        Map<String, Shape> named = sidecar.named(shapes);
+        Map<String, LogicalTensor> held = new LinkedHashMap<>();
+        Map<String, ExtraState> extraStates = new LinkedHashMap<>();
+        sidecar.extraStates().forEach(extra -> extraStates.put(extra.name(), extra));
+        Set<String> order = new LinkedHashSet<>(sidecar.names());
+        order.addAll(named.keySet());
+        for (String name : order) {
+            if (named.containsKey(name)) {
+                LogicalTensor tensor = tensor(name, named.get(name), attention);
+                held.put(name, tensor);
+                view.add(tensor);
+            } else if (extraStates.containsKey(name)) {
+                view.addExtraState(extraStates.get(name));
+            }
+        }
+        unknown.forEach(name -> {
+            view.addUnknown(name);
+            view.add(LogicalTensor.whole(name, weights.tensors().get(name)));
+        });
+        ModelState state = sidecar.state().orElseGet(() -> NemotronConfig.state(config, pattern, shapes));
+        view.addRank(new RankShard(0, 0, 0, 0, held, state));
+        view.family(Family.MEGATRON)
+                .state(state)
+                .pattern(state.args().flatMap(MegatronArgs::pattern));
+        sidecar.iterationFolder().ifPresent(view::iterationFolder);
+    }
+
+    private LogicalTensor tensor(String name, Shape shape, Optional<AttentionSizes> attention)
+            throws CheckpointException {
+        List<NamedPart> parts = NemotronNames.parts(MegatronName.parse(name), shape, attention)
+                .orElseThrow(() -> CheckpointException.of(
+                        CheckpointException.Kind.INCONSISTENT,
+                        name,
+                        "its shape " + shape + " does not fit the heads in config.json"));
+        List<Piece> pieces = new ArrayList<>();
+        StoredTensor first = null;
+        for (NamedPart part : parts) {
+            StoredTensor data = weights.tensors().get(part.name());
+            if (data == null) {
+                data = weights.tensors().get(part.name().replaceFirst("^backbone\\.", "model."));
+            }
+            if (data == null || !data.shape().equals(part.shape())) {
+                throw CheckpointException.of(
+                        CheckpointException.Kind.INCONSISTENT,
+                        part.name(),
+                        data == null ? "it is missing" : "its shape is " + data.shape() + ", expected " + part.shape());
+            }
+            first = first == null ? data : first;
+            for (NamedPart.Link link : part.links()) {
+                pieces.add(new Piece(link.logical().offset(), data.narrow(link.at(), link.logical().size())));
+            }
+        }
+        return LogicalTensor.of(name, first.dtype(), shape, "whole", pieces, List.of());
+    }
+}

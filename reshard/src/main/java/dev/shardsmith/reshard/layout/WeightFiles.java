@@ -1,0 +1,105 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.safetensors.SafetensorsEntry;
+import dev.shardsmith.formats.safetensors.SafetensorsFile;
+import dev.shardsmith.formats.torch.NamedTensor;
+import dev.shardsmith.formats.torch.TorchFile;
+import dev.shardsmith.formats.torch.TorchTensor;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The named tensors of a set of files with weights, PyTorch's or safetensors.
+ *
+ * @param tensors views by name, in the order of the files
+ * @param sharedWith names of tensors that lie on the very bytes of another, with that other's name
+ * @param warnings what could not be read, by name
+ */
+record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> sharedWith, List<String> warnings) {
+    private record Place(String source, long offset, Shape shape) {}
+
+    /** Opens files and lists their tensors; reads headers and pickles only. */
+    static WeightFiles open(FilePool pool, List<Path> files) throws IOException {
+        WeightFiles weights = new WeightFiles(new LinkedHashMap<>(), new LinkedHashMap<>(), new ArrayList<>());
+        Map<Place, String> places = new LinkedHashMap<>();
+        Map<String, Path> owners = new LinkedHashMap<>();
+        for (Path path : files) {
+            Map<String, StoredTensor> found = SafetensorsFile.looksLike(pool.file(path))
+                    ? safetensors(pool, path, weights.warnings())
+                    : torch(pool, path, weights.warnings());
+            for (Map.Entry<String, StoredTensor> entry : found.entrySet()) {
+                Path earlier = owners.putIfAbsent(entry.getKey(), path);
+                if (earlier != null) {
+                    throw CheckpointException.of(
+                            Kind.INCONSISTENT,
+                            path.toString(),
+                            "tensor " + entry.getKey() + " is also in " + earlier.getFileName());
+                }
+                weights.tensors().put(entry.getKey(), entry.getValue());
+                StoredTensor data = entry.getValue();
+                if (data.shape().elements() > 0) {
+                    String first = places.putIfAbsent(
+                            new Place(path + "!" + data.source().name(), data.offset(), data.shape()), entry.getKey());
+                    if (first != null) {
+                        weights.sharedWith().put(entry.getKey(), first);
+                    }
+                }
+            }
+        }
+        return weights;
+    }
+
+    /** Shapes by name. */
+    Map<String, Shape> shapes() {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        tensors.forEach((name, tensor) -> shapes.put(name, tensor.shape()));
+        return shapes;
+    }
+
+    private static Map<String, StoredTensor> safetensors(FilePool pool, Path path, List<String> warnings)
+            throws IOException {
+        Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+        for (SafetensorsEntry entry : SafetensorsFile.open(pool.file(path)).entries()) {
+            if (entry.dtype().isPresent()) {
+                tensors.put(entry.name(), entry.tensor());
+            } else {
+                warnings.add(entry.name() + ": element type " + entry.code() + " is not known");
+            }
+        }
+        return tensors;
+    }
+
+    private static Map<String, StoredTensor> torch(FilePool pool, Path path, List<String> warnings)
+            throws IOException {
+        Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+        for (NamedTensor tensor : TorchFile.open(pool, path).tensors()) {
+            Optional<StoredTensor> data = plain(tensor.tensor());
+            if (data.isPresent()) {
+                tensors.put(tensor.name(), data.get());
+            } else {
+                warnings.add(tensor.name() + ": this is no plain strided tensor but "
+                        + tensor.tensor().kind().name().toLowerCase(Locale.ROOT));
+            }
+        }
+        return tensors;
+    }
+
+    private static Optional<StoredTensor> plain(TorchTensor tensor) {
+        return switch (tensor.kind()) {
+            case STRIDED, QUANTIZED -> tensor.data();
+            case SPARSE_COO, SPARSE_CSR, SPARSE_CSC, SPARSE_BSR, SPARSE_BSC, NESTED, META, SUBCLASS, FOREIGN,
+                    UNINITIALIZED -> Optional.empty();
+        };
+    }
+}

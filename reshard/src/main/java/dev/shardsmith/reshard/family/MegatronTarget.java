@@ -101,7 +101,8 @@ public final class MegatronTarget {
 
     /** The saved divisor; for models that come without one, the largest that needs no padding. */
     public static long divisor(Optional<MegatronArgs> args, long rows, int tensor) {
-        OptionalLong saved = args.map(given -> given.integer("make_vocab_size_divisible_by")).orElse(OptionalLong.empty());
+        OptionalLong saved =
+                args.map(given -> given.integer("make_vocab_size_divisible_by")).orElse(OptionalLong.empty());
         if (saved.isPresent() || args.isEmpty()) {
             return Math.max(1, saved.orElse(LARGEST_DIVISOR));
         }

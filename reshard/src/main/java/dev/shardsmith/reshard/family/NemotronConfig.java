@@ -151,7 +151,9 @@ public final class NemotronConfig {
         config.put("attention_bias", bias);
         config.put("mlp_hidden_act", args.flag("squared_relu", true) ? "relu2" : "gelu");
         config.put("mamba_hidden_act", "silu");
-        config.put("layer_norm_epsilon", args.real("norm_epsilon").orElse(args.real("layernorm_epsilon").orElse(1e-5)));
+        config.put(
+                "layer_norm_epsilon",
+                args.real("norm_epsilon").orElse(args.real("layernorm_epsilon").orElse(1e-5)));
         config.put("residual_in_fp32", args.flag("fp32_residual_connection", false));
         config.put("tie_word_embeddings", tied);
         config.put("max_position_embeddings", args.integer("max_position_embeddings", 4096));
@@ -162,10 +164,14 @@ public final class NemotronConfig {
             config.put("moe_shared_expert_intermediate_size", shared);
             config.put("n_shared_experts", shared > 0 ? 1L : 0L);
             config.put("num_experts_per_tok", args.integer("moe_router_topk", 1));
-            config.put("moe_latent_size", args.integer("moe_latent_size").isPresent() ? args.integer("moe_latent_size", 0) : null);
+            config.put(
+                    "moe_latent_size",
+                    args.integer("moe_latent_size").isPresent() ? args.integer("moe_latent_size", 0) : null);
             config.put("n_group", args.integer("moe_router_num_groups", 1));
             config.put("topk_group", args.integer("moe_router_group_topk", 1));
-            config.put("routed_scaling_factor", args.real("moe_router_topk_scaling_factor").orElse(1.0));
+            config.put(
+                    "routed_scaling_factor",
+                    args.real("moe_router_topk_scaling_factor").orElse(1.0));
             config.put("norm_topk_prob", true);
         }
         return config;

@@ -25,8 +25,7 @@ public final class NemotronNames {
             "output_layer.weight", "lm_head.weight");
 
     /** Kind of layer, Megatron's suffix, NemotronH's suffix; the first of several is what a new checkpoint gets. */
-    private static final String LAYER =
-            """
+    private static final String LAYER = """
             M  mixer.conv1d_weight                           mixer.conv1d.weight
             M  mixer.conv1d_bias                             mixer.conv1d.bias
             M  mixer.dt_bias                                 mixer.dt_bias
@@ -100,8 +99,8 @@ public final class NemotronNames {
                             .filter(sizes -> sizes.fits(shape))
                             .map(sizes -> fused(prefix + row.nemotron(), shape, sizes));
                 }
-                return Optional.of(List.of(NamedPart.whole(
-                        prefix + row.nemotron().replace("#", Integer.toString(expert)), shape)));
+                return Optional.of(List.of(
+                        NamedPart.whole(prefix + row.nemotron().replace("#", Integer.toString(expert)), shape)));
             }
         }
         return Optional.empty();
@@ -118,7 +117,9 @@ public final class NemotronNames {
     /** The three projections of a fused one. */
     private static List<NamedPart> fused(String pattern, Shape shape, AttentionSizes sizes) {
         long perGroup = sizes.heads() / sizes.groups();
-        long[] rows = {sizes.heads() * sizes.headDim(), sizes.groups() * sizes.headDim(), sizes.groups() * sizes.headDim()};
+        long[] rows = {
+            sizes.heads() * sizes.headDim(), sizes.groups() * sizes.headDim(), sizes.groups() * sizes.headDim()
+        };
         long[] lengths = {perGroup * sizes.headDim(), sizes.headDim(), sizes.headDim()};
         String[] letters = {"q", "k", "v"};
         long stride = (perGroup + 2) * sizes.headDim();

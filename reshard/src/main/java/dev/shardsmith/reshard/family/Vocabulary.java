@@ -30,8 +30,8 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
         if (options.vocabulary().isPresent()) {
             return options.vocabulary();
         }
-        boolean agrees = real.isPresent()
-                && (real.getAsLong() == rows || padded(real.getAsLong(), divisor, tensor) == rows);
+        boolean agrees =
+                real.isPresent() && (real.getAsLong() == rows || padded(real.getAsLong(), divisor, tensor) == rows);
         return agrees ? real : OptionalLong.empty();
     }
 

@@ -78,7 +78,8 @@ final class HuggingFaceReader {
         if (location.index().isEmpty()) {
             return;
         }
-        SafetensorsIndex index = SafetensorsIndex.read(pool.file(location.index().get()));
+        SafetensorsIndex index =
+                SafetensorsIndex.read(pool.file(location.index().get()));
         Map<String, Map<String, Long>> shards = new LinkedHashMap<>();
         for (Path file : location.weights()) {
             Map<String, Long> sizes = new LinkedHashMap<>();
@@ -138,9 +139,7 @@ final class HuggingFaceReader {
         });
         ModelState state = sidecar.state().orElseGet(() -> NemotronConfig.state(config, pattern, shapes));
         view.addRank(new RankShard(0, 0, 0, 0, held, state));
-        view.family(Family.MEGATRON)
-                .state(state)
-                .pattern(state.args().flatMap(MegatronArgs::pattern));
+        view.family(Family.MEGATRON).state(state).pattern(state.args().flatMap(MegatronArgs::pattern));
         sidecar.iterationFolder().ifPresent(view::iterationFolder);
     }
 
@@ -166,7 +165,9 @@ final class HuggingFaceReader {
             }
             first = first == null ? data : first;
             for (NamedPart.Link link : part.links()) {
-                pieces.add(new Piece(link.logical().offset(), data.narrow(link.at(), link.logical().size())));
+                pieces.add(new Piece(
+                        link.logical().offset(),
+                        data.narrow(link.at(), link.logical().size())));
             }
         }
         return LogicalTensor.of(name, first.dtype(), shape, "whole", pieces, List.of());

@@ -46,7 +46,8 @@ final class NemotronWriter {
         this.options = options;
         this.args = source.state()
                 .args()
-                .orElseThrow(() -> refused("the checkpoint has no saved options ('args'), from which config.json is made"));
+                .orElseThrow(
+                        () -> refused("the checkpoint has no saved options ('args'), from which config.json is made"));
         HybridPattern parsed = HybridPattern.parse(options.pattern()
                 .or(() -> source.pattern())
                 .orElseThrow(() -> refused("the checkpoint has no hybrid layer pattern: it is no hybrid model")
@@ -59,7 +60,8 @@ final class NemotronWriter {
         if (!obstacles.isEmpty()) {
             throw refused("NemotronH has no equivalent of: " + String.join("; ", obstacles));
         }
-        NemotronConfig.differences(args, pattern).forEach(difference -> layout.addNote("not the same in NemotronH: " + difference));
+        NemotronConfig.differences(args, pattern)
+                .forEach(difference -> layout.addNote("not the same in NemotronH: " + difference));
         this.model = MegatronTarget.of(source, options, 1, false);
     }
 
@@ -98,8 +100,9 @@ final class NemotronWriter {
         files.addConfig(config(shapes, configTied));
         Map<String, String> renamed = new LinkedHashMap<>();
         model.tensors().values().forEach(tensor -> renamed.put(tensor.source(), tensor.name()));
-        List<String> names =
-                source.order().stream().map(name -> renamed.getOrDefault(name, name)).toList();
+        List<String> names = source.order().stream()
+                .map(name -> renamed.getOrDefault(name, name))
+                .toList();
         layout.addFile(MegatronSidecar.image(source, sidecarEntries(), names, layout));
         if (source.state().entries().containsKey("optimizer")) {
             layout.addDropped(new Dropped("optimizer", 0, 0, "a Hugging Face folder has no optimizer state"));
@@ -115,7 +118,9 @@ final class NemotronWriter {
             config.put("tie_word_embeddings", tied);
             return config;
         }
-        DType dtype = model.tensors().containsKey(EMBEDDING) ? model.tensors().get(EMBEDDING).dtype() : DType.F32;
+        DType dtype = model.tensors().containsKey(EMBEDDING)
+                ? model.tensors().get(EMBEDDING).dtype()
+                : DType.F32;
         return NemotronConfig.config(args, pattern, shapes, tied, dtype.torchName());
     }
 

@@ -80,8 +80,7 @@ record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> shared
         return tensors;
     }
 
-    private static Map<String, StoredTensor> torch(FilePool pool, Path path, List<String> warnings)
-            throws IOException {
+    private static Map<String, StoredTensor> torch(FilePool pool, Path path, List<String> warnings) throws IOException {
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
         for (NamedTensor tensor : TorchFile.open(pool, path).tensors()) {
             Optional<StoredTensor> data = plain(tensor.tensor());
@@ -98,7 +97,15 @@ record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> shared
     private static Optional<StoredTensor> plain(TorchTensor tensor) {
         return switch (tensor.kind()) {
             case STRIDED, QUANTIZED -> tensor.data();
-            case SPARSE_COO, SPARSE_CSR, SPARSE_CSC, SPARSE_BSR, SPARSE_BSC, NESTED, META, SUBCLASS, FOREIGN,
+            case SPARSE_COO,
+                    SPARSE_CSR,
+                    SPARSE_CSC,
+                    SPARSE_BSR,
+                    SPARSE_BSC,
+                    NESTED,
+                    META,
+                    SUBCLASS,
+                    FOREIGN,
                     UNINITIALIZED -> Optional.empty();
         };
     }

@@ -54,11 +54,13 @@ class NemotronConversionTest {
         convert(megatron, back, huggingFace);
 
         Map<String, String> expected = new TreeMap<>();
-        for (Map.Entry<String, JsonNode> entry :
-                TestData.expected(source.getParent()).get("tensors_in_safetensors").properties()) {
+        for (Map.Entry<String, JsonNode> entry : TestData.expected(source.getParent())
+                .get("tensors_in_safetensors")
+                .properties()) {
             expected.put(
                     entry.getKey(),
-                    entry.getValue().get("shape") + entry.getValue().get("sha256").asText());
+                    entry.getValue().get("shape")
+                            + entry.getValue().get("sha256").asText());
         }
         assertThat(weights(back)).isEqualTo(expected);
     }

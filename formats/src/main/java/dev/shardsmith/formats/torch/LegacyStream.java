@@ -30,7 +30,7 @@ final class LegacyStream {
     private final TorchLimits limits;
     private final StorageInterpreter storages;
     private final Map<String, ByteSource> data = new HashMap<>();
-    private final Map<String, Optional<DType>> types = new HashMap<>();
+    private final Map<String, Claim> claims = new HashMap<>();
     private Unpickled object;
     private long end;
 
@@ -39,6 +39,9 @@ final class LegacyStream {
         this.limits = limits;
         this.storages = new StorageInterpreter(source, this::resolve, limits);
     }
+
+    /** What the object says of a storage; the stream itself does not say how long elements are. */
+    private record Claim(Optional<DType> elementType, long elements) {}
 
     static LegacyStream read(ByteSource source, TorchLimits limits) throws IOException {
         LegacyStream stream = new LegacyStream(source, limits);
@@ -80,7 +83,9 @@ final class LegacyStream {
                             + " is known");
         }
         Unpickled system = pickle(version.end());
-        object = pickle(system.end());
+        DangerousCalls calls = new DangerousCalls();
+        object = PickleReader.read(source, system.end(), limits.pickle(), calls);
+        calls.refuse(source.name());
         Unpickled keys = pickle(object.end());
         if (!(keys.value() instanceof PyList list)) {
             throw CheckpointException.malformed(
@@ -88,7 +93,7 @@ final class LegacyStream {
                     object.end(),
                     "the list of storages is " + keys.value().describe());
         }
-        findTypes();
+        findClaims();
         readStorages(list, keys.end());
     }
 
@@ -96,16 +101,17 @@ final class LegacyStream {
         return PickleReader.read(source, start, limits.pickle());
     }
 
-    /** The stream does not say how long elements are; the references in the object do. */
-    private void findTypes() {
+    private void findClaims() {
         PyGraph.forEach(object.value(), value -> {
             if (value instanceof PyPersistent reference
                     && reference.id() instanceof PyTuple id
-                    && id.items().size() > 2
+                    && id.items().size() > 4
                     && id.items().get(1) instanceof PyGlobal type
-                    && StorageTypes.isStorage(type)) {
-                PythonText.string(id.items().get(2))
-                        .ifPresent(key -> types.putIfAbsent(key, StorageTypes.elementType(type)));
+                    && StorageTypes.isStorage(type)
+                    && id.items().get(4) instanceof PyInt count) {
+                Claim claim =
+                        new Claim(StorageTypes.elementType(type), count.asLong().orElse(-1));
+                PythonText.string(id.items().get(2)).ifPresent(key -> claims.putIfAbsent(key, claim));
             }
         });
     }
@@ -120,8 +126,8 @@ final class LegacyStream {
         }
         for (PyValue item : keys.items()) {
             String key = PythonText.string(item).orElse(null);
-            Optional<DType> type = key == null ? null : types.get(key);
-            if (type == null) {
+            Claim claim = key == null ? null : claims.get(key);
+            if (claim == null) {
                 throw CheckpointException.malformed(
                         source.name(),
                         start,
@@ -129,10 +135,13 @@ final class LegacyStream {
             }
             long elements = source.readBuffer(at, Long.BYTES).getLong();
             at += Long.BYTES;
-            int itemSize = StorageTypes.itemSize(type);
-            if (elements < 0 || elements > Long.MAX_VALUE / itemSize) {
+            int itemSize = StorageTypes.itemSize(claim.elementType());
+            if (elements < 0 || elements != claim.elements() || elements > Long.MAX_VALUE / itemSize) {
                 throw CheckpointException.malformed(
-                        source.name(), at - Long.BYTES, "storage " + key + " claims " + elements + " elements");
+                        source.name(),
+                        at - Long.BYTES,
+                        "storage " + key + " claims " + elements + " elements, but the object expects "
+                                + claim.elements());
             }
             if (data.put(key, source.slice("storage " + key, at, elements * itemSize)) != null) {
                 throw CheckpointException.malformed(source.name(), start, "storage " + key + " is listed twice");

@@ -2,6 +2,7 @@ package dev.shardsmith.formats.torch;
 
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyGlobal;
 import dev.shardsmith.formats.pickle.PyGraph;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyObject;
@@ -95,13 +96,18 @@ final class TensorNames {
     }
 
     private void object(String path, PyObject object) {
+        boolean container =
+                object.callable() instanceof PyGlobal type && type.module().equals("collections");
         if (object.args() instanceof PyTuple args) {
-            items(path, args.items());
+            if (container && args.items().size() == 1) {
+                pairs(path, args.items().get(0));
+            } else {
+                items(path, args.items());
+            }
         }
         if (object.kwargs() instanceof PyDict kwargs) {
             entries(path, kwargs.entries());
         }
-        boolean container = object.isCallOf("collections", "OrderedDict");
         for (PyObject.Step step : object.steps()) {
             if (step instanceof PyObject.Items items) {
                 entries(path, items.entries());
@@ -114,6 +120,26 @@ final class TensorNames {
             } else if (step instanceof PyObject.State state) {
                 state(path, state.value(), container);
             }
+        }
+    }
+
+    /** What dicts are made of: a dict, or as in Python 2 a list of keys and values. */
+    private void pairs(String path, PyValue content) {
+        if (content instanceof PyDict dict) {
+            entries(path, dict.entries());
+        } else if (content instanceof PyList list) {
+            List<PyEntry> entries = new ArrayList<>();
+            for (PyValue item : list.items()) {
+                List<PyValue> pair = item instanceof PyTuple tuple
+                        ? tuple.items()
+                        : item instanceof PyList two ? two.items() : List.of();
+                if (pair.size() == 2) {
+                    entries.add(new PyEntry(pair.get(0), pair.get(1)));
+                }
+            }
+            entries(path, entries);
+        } else {
+            child(path + "[0]", content);
         }
     }
 

@@ -6,23 +6,15 @@ import dev.shardsmith.formats.pickle.PickleReader;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.Unpickled;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.zip.CRC32;
-import java.util.zip.DataFormatException;
-import java.util.zip.Inflater;
 
 /** The zip archive of {@code torch.save}: a pickle, a record for each storage, and some small ones. */
 final class TorchArchive {
-    private static final int BLOCK = 1 << 20;
     private static final long LONGEST_SMALL_RECORD = 1024;
-
-    /** More than deflate can reach with anything but zeros. */
-    private static final long MOST_INFLATION = 1000;
 
     private static final int OLDEST_VERSION = 1;
     private static final int NEWEST_VERSION = 10;
@@ -30,6 +22,7 @@ final class TorchArchive {
     private final ByteSource source;
     private final ZipArchive zip;
     private final TorchLimits limits;
+    private final RecordContent contents;
     private final ByteOrder order;
     private final List<String> warnings = new ArrayList<>();
 
@@ -37,6 +30,7 @@ final class TorchArchive {
         this.source = source;
         this.zip = zip;
         this.limits = limits;
+        this.contents = new RecordContent(limits);
         this.order = byteOrder();
     }
 
@@ -75,9 +69,12 @@ final class TorchArchive {
                     "the pickle has " + record.size() + " bytes; the limit is "
                             + limits.pickle().pickleBytes());
         }
-        ByteSource content = record.stored() ? zip.data(record) : inflated(record);
+        ByteSource content = contents.of(zip, record);
         checkCrc(record, content);
-        return PickleReader.read(content, 0, limits.pickle());
+        DangerousCalls calls = new DangerousCalls();
+        Unpickled pickle = PickleReader.read(content, 0, limits.pickle(), calls);
+        calls.refuse(content.name());
+        return pickle;
     }
 
     /** The record of a storage. */
@@ -109,7 +106,7 @@ final class TorchArchive {
     List<String> verifyCrc() throws IOException {
         List<String> unrecorded = new ArrayList<>();
         for (ZipRecord record : zip.records()) {
-            ByteSource content = record.stored() ? zip.data(record) : inflated(record);
+            ByteSource content = contents.of(zip, record);
             if (!checkCrc(record, content)) {
                 unrecorded.add(record.name());
             }
@@ -120,9 +117,9 @@ final class TorchArchive {
     /** False if the archive does not record the CRC: PyTorch writes 0 when told to leave it out. */
     private boolean checkCrc(ZipRecord record, ByteSource content) throws IOException {
         if (record.crc() == 0) {
-            return record.size() == 0 || crc(content) == 0;
+            return record.size() == 0 || RecordContent.crc(content) == 0;
         }
-        long found = crc(content);
+        long found = RecordContent.crc(content);
         if (found != record.crc()) {
             throw CheckpointException.of(
                             CheckpointException.Kind.MALFORMED,
@@ -132,17 +129,6 @@ final class TorchArchive {
                     .withHint("copy or download the file again; PyTorch would load the damaged values without a word");
         }
         return true;
-    }
-
-    static long crc(ByteSource content) throws IOException {
-        CRC32 crc = new CRC32();
-        ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, content.size()));
-        for (long at = 0; at < content.size(); at += block.limit()) {
-            block.clear().limit((int) Math.min(block.capacity(), content.size() - at));
-            content.read(at, block);
-            crc.update(block.flip());
-        }
-        return crc.getValue();
     }
 
     private ByteOrder byteOrder() throws IOException {
@@ -196,51 +182,7 @@ final class TorchArchive {
                     "the record should be a few bytes long, but has "
                             + record.get().size());
         }
-        ByteSource content = record.get().stored() ? zip.data(record.get()) : inflated(record.get());
+        ByteSource content = contents.of(zip, record.get());
         return Optional.of(new String(content.readBytes(0, (int) content.size()), StandardCharsets.ISO_8859_1));
-    }
-
-    /** A compressed record's content; storages are never read this way. */
-    private ByteSource inflated(ZipRecord record) throws IOException {
-        ByteSource packed = zip.data(record);
-        if (record.size() > limits.pickle().pickleBytes()
-                || record.size() > Integer.MAX_VALUE - 8
-                || record.size() / MOST_INFLATION > record.compressedSize()) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.LIMIT,
-                    packed.name(),
-                    "the record would grow from " + record.compressedSize() + " to " + record.size() + " bytes");
-        }
-        byte[] content = new byte[(int) record.size()];
-        Inflater inflater = new Inflater(true);
-        try {
-            int size = 0;
-            long at = 0;
-            while (!inflater.finished() && size < content.length) {
-                if (inflater.needsInput()) {
-                    int more = (int) Math.min(BLOCK, packed.size() - at);
-                    if (more == 0) {
-                        break;
-                    }
-                    inflater.setInput(packed.readBytes(at, more));
-                    at += more;
-                }
-                int got = inflater.inflate(content, size, content.length - size);
-                if (got == 0 && !inflater.needsInput()) {
-                    break;
-                }
-                size += got;
-            }
-            if (size < content.length) {
-                throw CheckpointException.truncated(
-                        packed.name(), packed.size(), "the compressed record ends too early");
-            }
-        } catch (DataFormatException e) {
-            throw CheckpointException.malformed(packed.name(), 0, "the compressed record is damaged")
-                    .causedBy(e);
-        } finally {
-            inflater.end();
-        }
-        return ByteSource.of(packed.name(), content);
     }
 }

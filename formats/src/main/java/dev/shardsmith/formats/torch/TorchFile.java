@@ -114,7 +114,9 @@ public final class TorchFile {
     }
 
     private static TorchFile openPickle(ByteSource source, TorchLimits limits) throws IOException {
-        Unpickled pickle = PickleReader.read(source, 0, limits.pickle());
+        DangerousCalls calls = new DangerousCalls();
+        Unpickled pickle = PickleReader.read(source, 0, limits.pickle(), calls);
+        calls.refuse(source.name());
         StorageInterpreter storages = new StorageInterpreter(
                 source,
                 (id, view) -> {

@@ -69,6 +69,17 @@ final class ZipArchive {
         return archive;
     }
 
+    /** Where the last archive of a source begins: 0 unless something stands before it. */
+    static long start(ByteSource source) throws IOException {
+        ZipDirectory directory = ZipDirectory.find(source);
+        long gap = directory.end() - directory.offset() - directory.size();
+        boolean shifted = gap > 0
+                && directory.entries() > 0
+                && source.readBuffer(directory.offset(), 4).getInt(0) != ENTRY_SIGNATURE
+                && source.readBuffer(directory.offset() + gap, 4).getInt(0) == ENTRY_SIGNATURE;
+        return shifted ? gap : 0;
+    }
+
     /** All entries in the order of the central directory. */
     List<ZipRecord> records() {
         return records;

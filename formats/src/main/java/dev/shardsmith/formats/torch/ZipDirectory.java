@@ -74,6 +74,11 @@ record ZipDirectory(long offset, long size, long entries, long end, int commentL
         }
         ByteBuffer end = source.readBuffer(at, ZIP64_END_SIZE);
         if (end.getInt(0) != ZIP64_END_SIGNATURE) {
+            // Where something stands before the archive, the record is not where the locator says, but next to it.
+            at = locatorAt - ZIP64_END_SIZE;
+            end = source.readBuffer(at, ZIP64_END_SIZE);
+        }
+        if (end.getInt(0) != ZIP64_END_SIGNATURE) {
             throw CheckpointException.malformed(source.name(), at, "the zip64 end record has a wrong signature");
         }
         if (end.getInt(16) != 0 || end.getInt(20) != 0 || end.getLong(24) != end.getLong(32)) {

@@ -8,16 +8,16 @@ import java.nio.ByteOrder;
 import java.util.zip.CRC32;
 
 /** Makes the bytes of small file images. */
-final class ImageBytes {
+public final class ImageBytes {
     private ImageBytes() {}
 
     /** What fills the slots. */
     @FunctionalInterface
-    interface SlotContent {
+    public interface SlotContent {
         byte[] of(String key) throws IOException;
     }
 
-    static byte[] of(FileImage image, SlotContent content) throws IOException {
+    public static byte[] of(FileImage image, SlotContent content) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(image.size())).order(ByteOrder.LITTLE_ENDIAN);
         for (FileImage.Literal literal : image.literals()) {
             bytes.put((int) literal.offset(), literal.bytes());

@@ -44,6 +44,18 @@ class TorchFileGoldenTest {
         }
     }
 
+    @ParameterizedTest
+    @MethodSource("files")
+    void everyOtherValueIsWhatPythonHas(Path folder) throws IOException {
+        JsonNode expected = TestData.expected(folder);
+        try (FilePool files = new FilePool()) {
+            TorchFile file = TorchFile.open(
+                    files, folder.resolve(expected.path("main_file").asText("model.pt")));
+
+            assertThat(new ExpectedTree(file).check(expected.get("root"))).isPositive();
+        }
+    }
+
     private static void assertTensor(TorchFile file, NamedTensor named, JsonNode expected) throws IOException {
         TorchTensor tensor = named.tensor();
         Map<String, Object> found = new LinkedHashMap<>();

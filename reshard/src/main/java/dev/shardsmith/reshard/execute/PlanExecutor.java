@@ -17,9 +17,11 @@ import java.util.Map;
  */
 public final class PlanExecutor {
     private final TargetFiles.ChannelOpener opener;
+    private final WorkLog.Pace pace;
 
-    PlanExecutor(TargetFiles.ChannelOpener opener) {
+    PlanExecutor(TargetFiles.ChannelOpener opener, WorkLog.Pace pace) {
         this.opener = opener;
+        this.pace = pace;
     }
 
     /**
@@ -30,7 +32,8 @@ public final class PlanExecutor {
      *     cannot be written or the source changed; {@code INCONSISTENT} if copies that must be equal are not
      */
     public static ExecutionReport execute(Plan plan, Path destination, ExecutionOptions options) throws IOException {
-        return new PlanExecutor(TargetFiles.ChannelOpener.ofFileSystem()).run(plan, destination, options);
+        return new PlanExecutor(TargetFiles.ChannelOpener.ofFileSystem(), WorkLog.Pace.USUAL)
+                .run(plan, destination, options);
     }
 
     ExecutionReport run(Plan plan, Path destination, ExecutionOptions options) throws IOException {
@@ -86,7 +89,7 @@ public final class PlanExecutor {
         }
     }
 
-    private static void moveUnits(
+    private void moveUnits(
             PreparedPlan prepared,
             PartialFolder partial,
             Journal journal,
@@ -107,7 +110,7 @@ public final class PlanExecutor {
         int band = partial.header().bandBytes();
         Workers workers =
                 new Workers(units, new Workers.PlanContext(band, files, new FillRows(band), options), bytes[2]);
-        try (WorkLog log = new WorkLog(journal, files)) {
+        try (WorkLog log = new WorkLog(journal, files, pace)) {
             workers.run(first, end, before.units()::get, total, log::finished);
         }
         bytes[1] = workers.bytesRead();

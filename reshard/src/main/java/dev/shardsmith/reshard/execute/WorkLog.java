@@ -9,11 +9,9 @@ import java.util.BitSet;
  * that no worker waits for the disk.
  */
 final class WorkLog implements Closeable {
-    private static final long BATCH_BYTES = 256L << 20;
-    private static final long BATCH_MILLIS = 2_000;
-
     private final Journal journal;
     private final TargetFiles files;
+    private final Pace pace;
     private final Thread thread;
     private BitSet units = new BitSet();
     private WorkResult result = new WorkResult();
@@ -21,9 +19,21 @@ final class WorkLog implements Closeable {
     private boolean stopped;
     private IOException failure;
 
-    WorkLog(Journal journal, TargetFiles files) {
+    /**
+     * When a batch is due: after so many bytes, or so long after the one before.
+     *
+     * @param bytes bytes of finished units
+     * @param millis milliseconds
+     */
+    record Pace(long bytes, long millis) {
+        /** Seldom enough to cost nothing, often enough that little is done twice. */
+        static final Pace USUAL = new Pace(256L << 20, 2_000);
+    }
+
+    WorkLog(Journal journal, TargetFiles files, Pace pace) {
         this.journal = journal;
         this.files = files;
+        this.pace = pace;
         this.thread = new Thread(this::keep, "shardsmith-journal");
         thread.setDaemon(true);
         thread.start();
@@ -37,7 +47,7 @@ final class WorkLog implements Closeable {
         units.set(unit);
         result.addAll(unitResult);
         bytes += unitBytes;
-        if (bytes >= BATCH_BYTES) {
+        if (bytes >= pace.bytes()) {
             notifyAll();
         }
     }
@@ -82,8 +92,8 @@ final class WorkLog implements Closeable {
 
     /** Waits until a batch is due; false once there will be no more. */
     private synchronized boolean awaitBatch() {
-        long deadline = System.nanoTime() + BATCH_MILLIS * 1_000_000;
-        while (!stopped && bytes < BATCH_BYTES) {
+        long deadline = System.nanoTime() + pace.millis() * 1_000_000;
+        while (!stopped && bytes < pace.bytes()) {
             long left = (deadline - System.nanoTime()) / 1_000_000;
             if (left <= 0) {
                 break;

@@ -18,6 +18,9 @@ import java.util.function.LongConsumer;
  * of threads.
  */
 public final class CheckpointDiff {
+    /** Up to this size one thread compares a tensor, side by side with others; larger ones are spread over the threads. */
+    private static final long SMALL = 8L << 20;
+
     private final DiffOptions options;
     private final LongConsumer progress;
 
@@ -67,12 +70,11 @@ public final class CheckpointDiff {
             if (other == null || !options.compares(tensor.name())) {
                 continue;
             }
-            TensorPair pair = TensorPair.of(tensor, other, options);
-            if (pair.isSmall()) {
-                small.add(pair::compareHere);
+            if (tensor.bytes() <= SMALL && other.bytes() <= SMALL) {
+                small.add(() -> TensorPair.of(tensor, other, options).compareHere());
             } else {
                 take(small, done, work);
-                done.add(pair.compareOn(work));
+                done.add(TensorPair.of(tensor, other, options).compareOn(work));
                 progress.accept(tensor.bytes());
             }
         }

@@ -33,11 +33,6 @@ final class PairComparer {
         this.tolerance = tolerance;
     }
 
-    /** True if one task does it all, so that many small tensors can be compared side by side. */
-    boolean isSmall() {
-        return spans() <= 1;
-    }
-
     private long spans() {
         return (left.grid().blocks() + SPAN - 1) / SPAN;
     }

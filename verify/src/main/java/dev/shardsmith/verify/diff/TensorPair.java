@@ -65,10 +65,6 @@ final class TensorPair {
         return "type " + left.shortName() + " against " + right.shortName();
     }
 
-    boolean isSmall() {
-        return comparer.isEmpty() || comparer.get().isSmall();
-    }
-
     TensorDiff compareHere() throws IOException {
         return comparer.isEmpty()
                 ? diff(Status.DIFFERENT, Optional.empty(), note)

@@ -210,7 +210,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
     private static FileEntry entry(Path file, SourceFile source) throws CheckpointException {
         long block = source.getBlockSize();
         long size = source.getSize();
-        boolean sound = block == FileEntry.BLOCK || block == FileEntry.LARGE_BLOCK;
+        boolean sound = block >= FileEntry.SMALLEST && block <= FileEntry.LARGEST;
         if (!sound || size < 0 || source.getBlockCrc32CCount() != size / block + (size % block == 0 ? 0 : 1)) {
             throw damaged(file, "the blocks of " + source.getPath() + " do not add up to its size");
         }

@@ -15,17 +15,26 @@ import java.util.zip.CRC32C;
  * @param sums CRC-32C of each block
  */
 public record FileEntry(String path, long size, long blockSize, int[] sums) {
-    /** Small enough to say where the damage is; the sums are then a 16,000th of the file. */
-    static final long BLOCK = 64 * 1024;
+    /** The smallest block: one sector of the usual disk. */
+    static final long SMALLEST = 4 * 1024;
 
-    /** Larger blocks for larger files keep the manifest small. */
-    static final long LARGE_BLOCK = 1024 * 1024;
+    /** The largest block: a checker holds one in memory. */
+    static final long LARGEST = 16 * 1024 * 1024;
 
-    private static final long LARGE_FILE = 4L << 30;
+    /** Sums that a file has about at most; larger files get larger blocks, so that the manifest stays small. */
+    private static final long MOST_SUMS = 1 << 16;
+
+    private static long blockSize(long size) {
+        long block = SMALLEST;
+        while (block < LARGEST && size / block > MOST_SUMS) {
+            block *= 2;
+        }
+        return block;
+    }
 
     /** The sums of a file as it is. */
     static FileEntry of(String path, ByteSource file) throws IOException {
-        long blockSize = file.size() > LARGE_FILE ? LARGE_BLOCK : BLOCK;
+        long blockSize = blockSize(file.size());
         int[] sums = new int[Math.toIntExact((file.size() + blockSize - 1) / blockSize)];
         ByteBuffer block = ByteBuffer.allocateDirect((int) blockSize);
         for (int i = 0; i < sums.length; i++) {

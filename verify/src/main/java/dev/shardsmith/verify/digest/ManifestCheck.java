@@ -2,7 +2,6 @@ package dev.shardsmith.verify.digest;
 
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.FilePool;
-import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
@@ -106,6 +105,13 @@ public final class ManifestCheck {
         try (OrderedWork work = new OrderedWork(workers)) {
             CheckpointManifest.tensors(view, work, progress).forEach(entry -> found.put(entry.name(), entry));
         }
+        Map<Path, List<ManifestFinding>> byFile = new HashMap<>();
+        for (ManifestFinding block : blocks) {
+            if (block.code() == Code.FILE_BLOCK) {
+                byFile.computeIfAbsent(absolute(block.file()), none -> new ArrayList<>())
+                        .add(block);
+            }
+        }
         List<ManifestFinding> findings = new ArrayList<>();
         for (TensorEntry expected : manifest.tensors()) {
             TensorEntry actual = found.remove(expected.name());
@@ -115,7 +121,7 @@ public final class ManifestCheck {
             } else {
                 Optional<ManifestFinding> problem = compare(expected, actual);
                 if (problem.isPresent()) {
-                    findings.add(place(problem.get(), view.tensors().get(expected.name()), blocks));
+                    findings.add(place(problem.get(), view.tensors().get(expected.name()), byFile));
                 }
             }
         }
@@ -140,44 +146,38 @@ public final class ManifestCheck {
                 : Optional.of(ManifestFinding.ofTensor(Code.TENSOR_DIGEST, name, name + " has other elements"));
     }
 
-    /** The same finding with the first changed block that the tensor lies in. */
-    private ManifestFinding place(ManifestFinding finding, LogicalTensor tensor, List<ManifestFinding> blocks)
-            throws IOException {
-        Map<Path, List<ManifestFinding>> byFile = new HashMap<>();
-        for (ManifestFinding block : blocks) {
-            if (block.code() == Code.FILE_BLOCK) {
-                Path file = folderOf(block.file());
-                byFile.computeIfAbsent(file, none -> new ArrayList<>()).add(block);
-            }
-        }
+    /** The same finding with the first changed block that the tensor lies in, and the tensor's bytes in it. */
+    private ManifestFinding place(
+            ManifestFinding finding, LogicalTensor tensor, Map<Path, List<ManifestFinding>> blocks) throws IOException {
+        Optional<ManifestFinding> damaged = Optional.empty();
+        long first = Long.MAX_VALUE;
+        long end = 0;
         for (Piece piece : tensor.pieces()) {
-            StoredTensor data = piece.data();
-            Optional<ByteSource.FileRange> range = data.source().inFile();
+            Optional<ByteSource.FileRange> range = piece.data().source().inFile();
             if (range.isEmpty()) {
                 continue;
             }
-            long from = range.get().offset() + data.offset();
-            long to = range.get().offset() + data.endOffset();
-            Path file = range.get().file().toAbsolutePath().normalize();
-            for (ManifestFinding block : byFile.getOrDefault(file, List.of())) {
-                long first = Math.max(from, block.offset());
-                long end = Math.min(to, block.offset() + block.length());
-                if (first < end) {
-                    return new ManifestFinding(
-                            finding.code(),
-                            finding.tensor(),
-                            block.file(),
-                            first,
-                            end - first,
-                            "%s: changed in bytes %d to %d of %s"
-                                    .formatted(finding.tensor(), first, end - 1, block.file()));
+            long from = range.get().offset() + piece.data().offset();
+            long to = range.get().offset() + piece.data().endOffset();
+            for (ManifestFinding block :
+                    blocks.getOrDefault(range.get().file().toAbsolutePath().normalize(), List.of())) {
+                boolean touched = from < block.offset() + block.length() && to > block.offset();
+                if (touched && (damaged.isEmpty() || damaged.get() == block)) {
+                    damaged = Optional.of(block);
+                    first = Math.min(first, Math.max(from, block.offset()));
+                    end = Math.max(end, Math.min(to, block.offset() + block.length()));
                 }
             }
         }
-        return finding;
+        if (damaged.isEmpty()) {
+            return finding;
+        }
+        String file = damaged.get().file();
+        String message = "%s changed in bytes %d to %d of %s".formatted(finding.tensor(), first, end - 1, file);
+        return new ManifestFinding(finding.code(), finding.tensor(), file, first, end - first, message);
     }
 
-    private Path folderOf(String path) {
+    private Path absolute(String path) {
         Path folder = Files.isDirectory(root) ? root : root.toAbsolutePath().getParent();
         return folder.resolve(path).toAbsolutePath().normalize();
     }

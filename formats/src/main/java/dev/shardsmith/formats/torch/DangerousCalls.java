@@ -1,0 +1,44 @@
+package dev.shardsmith.formats.torch;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.pickle.PickleListener;
+import dev.shardsmith.formats.pickle.PyGlobal;
+import dev.shardsmith.formats.pickle.PyObject;
+import dev.shardsmith.formats.pickle.PyValue;
+
+/** Notes the first call of a pickle that would do harm, so that the file is neither trusted nor copied. */
+final class DangerousCalls implements PickleListener {
+    private PyGlobal callable;
+    private long offset;
+
+    @Override
+    public void imported(PyGlobal global, long at) {
+        // A name alone does nothing; many names are those of types.
+    }
+
+    @Override
+    public void called(PyObject.Kind kind, PyValue what, PyValue args, long at) {
+        if (callable == null
+                && what instanceof PyGlobal global
+                && GlobalPolicy.riskOfCall(global, args) == GlobalRisk.DANGEROUS) {
+            callable = global;
+            offset = at;
+        }
+    }
+
+    @Override
+    public void built(PyObject object, long at) {
+        // Objects of dangerous classes are noted when they are made.
+    }
+
+    /** Fails if there was such a call. */
+    void refuse(String source) throws CheckpointException {
+        if (callable != null) {
+            throw CheckpointException.of(
+                            CheckpointException.Kind.REFUSED,
+                            source + " at byte " + offset,
+                            "loading this file in Python would call " + callable.qualifiedName())
+                    .withHint("do not load it; shardsmith scan FILE lists what it would do");
+        }
+    }
+}

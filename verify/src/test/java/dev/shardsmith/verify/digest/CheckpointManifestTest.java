@@ -1,0 +1,200 @@
+package dev.shardsmith.verify.digest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.testdata.Cases;
+import dev.shardsmith.testdata.TestData;
+import dev.shardsmith.verify.Golden;
+import dev.shardsmith.verify.diff.ElementPlace;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CheckpointManifestTest {
+    private static CheckpointManifest manifest(Path path) throws IOException {
+        try (ModelView view = Golden.open(path)) {
+            return CheckpointManifest.of(view, 2, bytes -> {});
+        }
+    }
+
+    private static Map<String, TensorEntry> byName(CheckpointManifest manifest) {
+        Map<String, TensorEntry> entries = new LinkedHashMap<>();
+        manifest.tensors().forEach(entry -> entries.put(entry.name(), entry));
+        return entries;
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "current_plain_bf16",
+                "older_plain_bf16",
+                "older_plain_fp32",
+                "current_swiglu_float16module",
+                "current_moe_swiglu_tied"
+            })
+    void oneModelHasOneManifestInEveryParallelSize(String group) throws IOException {
+        Path root = TestData.path("megatron-legacy", group);
+        JsonNode expected = TestData.expected(root);
+        Map<String, TensorEntry> whole = byName(manifest(root.resolve("tp1pp1")));
+        JsonNode saved = expected.get("checkpoints").fields().next().getValue().get("model");
+        assertThat(whole).isNotEmpty();
+        whole.forEach((name, entry) -> assertThat(entry.sha256())
+                .as(name)
+                .isEqualTo(saved.get(name).get("sha256").asText()));
+        int layouts = 0;
+        try (var folders = Files.list(root)) {
+            for (Path folder : folders.filter(Files::isDirectory).sorted().toList()) {
+                assertThat(byName(manifest(folder))).as("%s", folder).isEqualTo(whole);
+                layouts++;
+            }
+        }
+        assertThat(layouts).isGreaterThan(1);
+    }
+
+    /** NVIDIA's older tool divides gate and up of SwiGLU as if they were one matrix: its shards are another model. */
+    @Test
+    void shardsOfAnotherModelHaveAnotherManifest() throws IOException {
+        Path root = TestData.path("megatron-legacy", "older_swiglu_float16module");
+        Map<String, TensorEntry> whole = byName(manifest(root.resolve("tp1pp1")));
+        Map<String, TensorEntry> shards = byName(manifest(root.resolve("tp2pp1")));
+        assertThat(shards.keySet()).isEqualTo(whole.keySet());
+        assertThat(whole.keySet().stream().filter(name -> !whole.get(name).equals(shards.get(name))))
+                .isNotEmpty()
+                .allMatch(name -> name.endsWith("mlp.linear_fc1.weight"));
+    }
+
+    @Test
+    void distributedCheckpointsHaveTheManifestOfTheLegacyOnes() throws IOException {
+        Map<String, TensorEntry> legacy =
+                byName(manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp1pp1")));
+        for (String layout :
+                List.of("plain_bf16_tp1pp1", "plain_bf16_tp2pp1", "plain_bf16_tp2pp1dp2", "plain_bf16_tp2pp2")) {
+            assertThat(byName(manifest(checkpoint("megatron-torch-dist", layout))))
+                    .as(layout)
+                    .isEqualTo(legacy);
+        }
+    }
+
+    private static Path checkpoint(String group, String name) {
+        return TestData.path(group, name);
+    }
+
+    @Test
+    void aManifestIsReadAsItWasWritten(@TempDir Path folder) throws IOException {
+        CheckpointManifest manifest = manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2"));
+        Path file = folder.resolve("manifest");
+        manifest.write(file);
+        assertThat(CheckpointManifest.read(file)).isEqualTo(manifest);
+        assertThat(manifest.files())
+                .extracting(FileEntry::path)
+                .contains("iter_0000100/mp_rank_00_000/model_optim_rng.pt");
+    }
+
+    @Test
+    void nothingIsFoundInACheckpointThatIsWhole() throws IOException {
+        Path path = TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2");
+        assertThat(check(manifest(path), path)).isEmpty();
+    }
+
+    @Test
+    void theSameModelInAnotherLayoutPasses() throws IOException {
+        CheckpointManifest manifest = manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2"));
+        assertThat(check(manifest, TestData.path("megatron-legacy", "current_plain_bf16", "tp1pp1")))
+                .noneMatch(finding -> !finding.tensor().isEmpty());
+    }
+
+    private static List<ManifestFinding> check(CheckpointManifest manifest, Path path) throws IOException {
+        ManifestCheck check = new ManifestCheck(manifest, path);
+        List<ManifestFinding> findings = new ArrayList<>(check.checkFiles(2));
+        try (ModelView view = Golden.open(path)) {
+            findings.addAll(check.checkTensors(view, List.copyOf(findings), 2, bytes -> {}));
+        }
+        return findings;
+    }
+
+    @Test
+    void aFlippedBitIsFoundWithTensorFileAndBytes(@TempDir Path folder) throws IOException {
+        Path intact = TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2");
+        CheckpointManifest manifest = manifest(intact);
+        List<LogicalTensor> tensors;
+        try (ModelView view = Golden.open(intact)) {
+            tensors = List.copyOf(view.tensors().values());
+            Cases.forAll(12, random -> {
+                LogicalTensor tensor = tensors.get(random.nextInt(tensors.size()));
+                long element = random.nextLong(tensor.shape().elements());
+                ElementPlace place = ElementPlace.of(tensor, element).orElseThrow();
+                Path copy = Golden.copy(
+                        folder.resolve("copy" + random.nextLong()), "megatron-legacy", "current_plain_bf16", "tp2pp2");
+                String file = intact.relativize(place.file()).toString();
+                Golden.flip(copy.resolve(file), place.offset(), random.nextInt(8));
+                List<ManifestFinding> findings = check(manifest, copy);
+                assertThat(findings).anySatisfy(finding -> {
+                    assertThat(finding.code()).isEqualTo(ManifestFinding.Code.TENSOR_DIGEST);
+                    assertThat(finding.tensor()).isEqualTo(tensor.name());
+                    assertThat(finding.file()).isEqualTo(file);
+                    assertThat(place.offset()).isBetween(finding.offset(), finding.offset() + finding.length() - 1);
+                });
+                assertThat(findings)
+                        .filteredOn(finding -> finding.code() == ManifestFinding.Code.FILE_BLOCK)
+                        .hasSize(1);
+            });
+        }
+    }
+
+    @Test
+    void filesThatAreMissingCutOrChangedAreNamed(@TempDir Path folder) throws IOException {
+        Path copy = Golden.copy(folder.resolve("c"), "megatron-legacy", "current_plain_bf16", "tp2pp1");
+        CheckpointManifest manifest = manifest(copy);
+        Path file = copy.resolve("iter_0000100/mp_rank_01/model_optim_rng.pt");
+        byte[] bytes = Files.readAllBytes(file);
+        Files.write(file, java.util.Arrays.copyOf(bytes, bytes.length - 100));
+        assertThat(new ManifestCheck(manifest, copy).checkFiles(1))
+                .extracting(ManifestFinding::code)
+                .contains(ManifestFinding.Code.FILE_SIZE);
+        Files.delete(file);
+        assertThat(new ManifestCheck(manifest, copy).checkFiles(1))
+                .extracting(ManifestFinding::code, ManifestFinding::file)
+                .containsExactly(org.assertj.core.groups.Tuple.tuple(
+                        ManifestFinding.Code.FILE_MISSING, "iter_0000100/mp_rank_01/model_optim_rng.pt"));
+    }
+
+    @Test
+    void whatIsNoManifestIsRefused(@TempDir Path folder) throws IOException {
+        Path file = folder.resolve("m");
+        Files.writeString(file, "this is text");
+        assertThatThrownBy(() -> CheckpointManifest.read(file))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("this is no manifest");
+        Files.write(file, new byte[] {8, 9});
+        assertThatThrownBy(() -> CheckpointManifest.read(file)).hasMessageContaining("version 9");
+        byte[] sound;
+        CheckpointManifest manifest = manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp1pp1"));
+        manifest.write(file);
+        sound = Files.readAllBytes(file);
+        Cases.forAll(300, random -> {
+            byte[] damaged = sound.clone();
+            damaged[random.nextInt(damaged.length)] ^= (byte) (1 << random.nextInt(8));
+            Files.write(
+                    file,
+                    random.nextBoolean() ? damaged : java.util.Arrays.copyOf(damaged, random.nextInt(damaged.length)));
+            try {
+                CheckpointManifest.read(file);
+            } catch (CheckpointException expected) {
+                assertThat(expected.where()).contains("m");
+            }
+        });
+    }
+}

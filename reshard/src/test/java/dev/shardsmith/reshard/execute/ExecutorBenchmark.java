@@ -24,7 +24,8 @@ import java.util.Random;
 /**
  * Measures the executor alone against {@code cp -r} of the same bytes: merges and splits along both dimensions.
  *
- * <p>Arguments: a folder (in tmpfs), the size in MiB, the number of workers, the number of rounds.
+ * <p>Arguments: a folder (in tmpfs), the size in MiB, the number of workers, the number of rounds, and
+ * the one dimension to cut along if not both.
  */
 final class ExecutorBenchmark {
     /** A matrix of 128 MiB. */
@@ -47,15 +48,14 @@ final class ExecutorBenchmark {
         long bytes = Long.parseLong(arguments[1]) << 20;
         int tensors = (int) (bytes / TYPE.bytes(MATRIX.elements()));
         ExecutionOptions options = ExecutionOptions.defaults().withWorkers(Integer.parseInt(arguments[2]));
-        if (arguments.length > 4) {
-            options = options.withMemory(Long.parseLong(arguments[4]) << 10);
-        }
         ExecutorBenchmark benchmark = new ExecutorBenchmark(folder, tensors, options);
         try {
             for (int round = Integer.parseInt(arguments[3]); round > 0; round--) {
-                for (int dim = 0; dim < 2; dim++) {
-                    benchmark.measure(dim, 4, 1);
-                    benchmark.measure(dim, 1, 8);
+                for (int dim : new int[] {0, 1}) {
+                    if (arguments.length == 4 || Integer.parseInt(arguments[4]) == dim) {
+                        benchmark.measure(dim, 4, 1);
+                        benchmark.measure(dim, 1, 8);
+                    }
                 }
             }
         } finally {

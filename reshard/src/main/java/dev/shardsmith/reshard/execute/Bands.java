@@ -2,6 +2,7 @@ package dev.shardsmith.reshard.execute;
 
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.region.Box;
+import java.util.Arrays;
 
 /** Divides a tensor into boxes of bounded size, numbered in row-major order. */
 final class Bands {
@@ -68,7 +69,7 @@ final class Bands {
 
     private static long[] ones(Shape shape) {
         long[] steps = new long[shape.rank()];
-        java.util.Arrays.fill(steps, 1);
+        Arrays.fill(steps, 1);
         return steps;
     }
 }

@@ -5,9 +5,6 @@ import java.nio.ByteOrder;
 
 /** The buffers of one worker; each is made when it is first needed and holds one band at its widest element type. */
 final class Buffers {
-    /** Widest element that a band of the smallest size must hold several of. */
-    static final int SMALLEST = 64 << 10;
-
     /** How many buffers a worker has at most. */
     static final int MOST = 4;
 

@@ -28,18 +28,24 @@ import java.util.zip.CRC32;
  * int    n, then n times: int move, long elements in which replicas differ
  * </pre>
  *
- * <p>Numbers are big-endian. A record that a crash cut short, or left with other bytes, ends the journal: what it told of is
+ * <p>Numbers are big-endian. Zeros follow the last record, so that there is room for the next ones even when the disk has
+ * become full meanwhile. A record that a crash cut short, or left with other bytes, ends the journal: what it told of is
  * done again.
  */
 final class Journal implements Closeable {
     private static final int HEADER_BYTES = 8;
+    private static final int RESERVE = 64 << 10;
 
     private final FileChannel channel;
     private final Path path;
+    private long end;
+    private long reserved;
 
-    private Journal(Path path, FileChannel channel) {
+    private Journal(Path path, FileChannel channel, long end) {
         this.path = path;
         this.channel = channel;
+        this.end = end;
+        this.reserved = end;
     }
 
     /** All that a journal's records tell, added up. */
@@ -69,8 +75,9 @@ final class Journal implements Closeable {
         long end = read(path, state);
         FileChannel channel = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         channel.truncate(end);
-        channel.position(end);
-        return new Journal(path, channel);
+        Journal journal = new Journal(path, channel, end);
+        journal.reserve();
+        return journal;
     }
 
     /** Adds up the sound records of a journal, none if there is no file, and returns the position after the last. */
@@ -102,13 +109,31 @@ final class Journal implements Closeable {
         ByteBuffer record = ByteBuffer.allocate(HEADER_BYTES + payload.length);
         record.putInt(payload.length).putInt(crc(payload)).put(payload).flip();
         try {
-            while (record.hasRemaining()) {
-                channel.write(record);
+            end = write(record, end);
+            if (reserved - end < RESERVE / 2) {
+                reserve();
             }
             channel.force(true);
         } catch (IOException e) {
             throw EnvironmentFailure.of("write", path, e);
         }
+    }
+
+    /** Writes zeros ahead; a full disk is no failure yet. */
+    private void reserve() {
+        try {
+            reserved = write(ByteBuffer.allocate(RESERVE), end);
+        } catch (IOException e) {
+            reserved = end;
+        }
+    }
+
+    private long write(ByteBuffer bytes, long position) throws IOException {
+        long at = position;
+        while (bytes.hasRemaining()) {
+            at += channel.write(bytes, at);
+        }
+        return at;
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -20,6 +21,7 @@ final class PartialFolder implements Closeable {
 
     private static final long FINISH = SETUP + 1;
     private static final int MOST_ATTEMPTS = 100;
+    private static final String JOURNALS = "journal-*";
 
     private final Path folder;
     private final FileChannel lockFile;
@@ -148,14 +150,14 @@ final class PartialFolder implements Closeable {
         }
     }
 
-    private boolean continues(RunHeader found, RunHeader wanted, ExecutionOptions options) throws CheckpointException {
+    private boolean continues(RunHeader found, RunHeader wanted, ExecutionOptions options) throws IOException {
         boolean replace = options.existing() == ExecutionOptions.Existing.REPLACE;
         boolean samePlan = found.plan().equals(wanted.plan()) && found.tasks() == wanted.tasks();
         boolean goOn = options.start() == ExecutionOptions.Start.RESUME || wanted.tasks() > 1;
         if (samePlan && (goOn || replace)) {
             return goOn;
         }
-        if (replace) {
+        if (replace || hasNothingDone()) {
             return false;
         }
         if (samePlan) {
@@ -170,6 +172,21 @@ final class PartialFolder implements Closeable {
                         folder.toString(),
                         "an unfinished run of another conversion, or of a source that has changed, is in the way")
                 .withHint("--force removes it and starts again");
+    }
+
+    /** True if an earlier run left nothing that is worth asking about. */
+    private boolean hasNothingDone() throws IOException {
+        if (Files.exists(replaced())) {
+            return false;
+        }
+        try (DirectoryStream<Path> journals = Files.newDirectoryStream(folder, JOURNALS)) {
+            for (Path journal : journals) {
+                if (Journal.read(journal, new Journal.State()) > 0) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     /** Removes what another run left, unless a process is still at it. */
@@ -190,8 +207,8 @@ final class PartialFolder implements Closeable {
             }
             Files.deleteIfExists(publishing());
             TargetPaths.delete(output());
-            try (var entries = Files.newDirectoryStream(folder, "journal-*")) {
-                for (Path journal : entries) {
+            try (DirectoryStream<Path> journals = Files.newDirectoryStream(folder, JOURNALS)) {
+                for (Path journal : journals) {
                     Files.delete(journal);
                 }
             }

@@ -48,7 +48,8 @@ public final class PlanExecutor {
                 new RunHeader(PlanCodec.fingerprint(plan), options.task().count(), MemoryShare.bandBytes(options));
         Publication publication = new Publication(plan, target, options.existing());
         if (publication.wasPublishedBefore(wanted, options)) {
-            return report(plan, ExecutionReport.Outcome.ALREADY_PUBLISHED, 0, 0, plan.bytes(), new WorkResult(), start);
+            Moved before = new Moved(0, 0, plan.bytes());
+            return report(plan, ExecutionReport.Outcome.ALREADY_PUBLISHED, before, new WorkResult(), start);
         }
         publication.checkDestination();
         PreparedPlan prepared = PreparedPlan.of(plan, wanted.bandBytes());
@@ -73,62 +74,57 @@ public final class PlanExecutor {
             PreparedPlan prepared, PartialFolder partial, Publication publication, ExecutionOptions options, long start)
             throws IOException {
         Journal.State before = new Journal.State();
-        long[] bytes = new long[3];
         try (Journal journal = Journal.open(partial.journal(options.task().index()), before);
                 TargetFiles files = new TargetFiles(prepared.plan(), partial.output(), opener)) {
             publication.checkRoom(prepared.plan(), partial);
             files.create(prepared.plan());
-            moveUnits(prepared, partial, journal, files, before, options, bytes);
+            Moved moved = moveUnits(prepared, partial, journal, files, before, options);
             options.sourceCheck().verify();
             if (!before.complete()) {
                 journal.append(new BitSet(), new WorkResult(), true);
             }
             WorkResult all = new WorkResult();
             ExecutionReport.Outcome outcome = publication.finish(prepared, partial, files, options, all);
-            return report(prepared.plan(), outcome, bytes[0], bytes[1], bytes[2], all, start);
+            return report(prepared.plan(), outcome, moved, all, start);
         }
     }
 
-    private void moveUnits(
+    /** Bytes that a run wrote, read, and found written by an earlier one. */
+    private record Moved(long written, long read, long resumed) {}
+
+    private Moved moveUnits(
             PreparedPlan prepared,
             PartialFolder partial,
             Journal journal,
             TargetFiles files,
             Journal.State before,
-            ExecutionOptions options,
-            long[] bytes)
+            ExecutionOptions options)
             throws IOException {
         WorkUnits units = prepared.units();
         int first = units.firstOf(options.task().index(), options.task().count());
         int end = units.firstOf(options.task().index() + 1, options.task().count());
         long total = 0;
+        long resumed = 0;
         for (int unit = first; unit < end; unit++) {
             total += units.bytes(unit);
-            bytes[2] += before.units().get(unit) ? units.bytes(unit) : 0;
+            resumed += before.units().get(unit) ? units.bytes(unit) : 0;
         }
-        bytes[0] = total - bytes[2];
         int band = partial.header().bandBytes();
         Workers workers =
-                new Workers(units, new Workers.PlanContext(band, files, new FillRows(band), options), bytes[2]);
+                new Workers(units, new Workers.PlanContext(band, files, new FillRows(band), options), resumed);
         try (WorkLog log = new WorkLog(journal, files, pace)) {
             workers.run(first, end, before.units()::get, total, log::finished);
         }
-        bytes[1] = workers.bytesRead();
+        return new Moved(total - resumed, workers.bytesRead(), resumed);
     }
 
     private static ExecutionReport report(
-            Plan plan,
-            ExecutionReport.Outcome outcome,
-            long written,
-            long read,
-            long resumed,
-            WorkResult all,
-            long start) {
+            Plan plan, ExecutionReport.Outcome outcome, Moved moved, WorkResult all, long start) {
         return new ExecutionReport(
                 outcome,
-                written,
-                read,
-                resumed,
+                moved.written(),
+                moved.read(),
+                moved.resumed(),
                 byTensor(plan, all.overflows()),
                 byTensor(plan, all.mismatches()),
                 (System.nanoTime() - start) / 1e9);

@@ -5,6 +5,7 @@ import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.reshard.plan.Plan;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -70,8 +71,10 @@ final class Publication {
             return;
         }
         Path folder = partial.output().getParent();
-        long room = Files.getFileStore(folder).getUsableSpace();
-        if (room < plan.bytes()) {
+        FileStore store = Files.getFileStore(folder);
+        long room = store.getUsableSpace();
+        // Some network file systems do not tell their size.
+        if (store.getTotalSpace() > 0 && room < plan.bytes()) {
             partial.remove();
             throw CheckpointException.of(
                             CheckpointException.Kind.ENVIRONMENT,

@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.DigestOutputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -40,7 +41,7 @@ public final class PlanCodec {
             try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(unfinished))) {
                 write(plan, out);
             }
-            Files.move(unfinished, absolute, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+            Files.move(unfinished, absolute, StandardCopyOption.REPLACE_EXISTING);
         } finally {
             Files.deleteIfExists(unfinished);
         }

@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,7 +42,7 @@ final class MoveSemanticsTest {
         byte[] expected = shorts(0x3F80, 0xC000, 0x7F80, 0x7FC0, 0x7F80);
         move(DType.F32, floats(1, -2, Float.MAX_VALUE, Float.NaN, Float.POSITIVE_INFINITY), DType.BF16, expected);
         ExecutionReport report = execute(ExecutionOptions.defaults());
-        assertThat(report.overflows()).containsExactly(java.util.Map.entry("t", 1L));
+        assertThat(report.overflows()).containsExactly(Map.entry("t", 1L));
         PlanExecutorTest.assertFiles(fixture, folder.resolve("out"));
     }
 
@@ -143,7 +144,7 @@ final class MoveSemanticsTest {
         assertThat(folder).isDirectoryNotContaining("glob:**out*");
 
         ExecutionReport report = execute(ExecutionOptions.defaults().with(ExecutionOptions.ReplicaMismatch.COUNT));
-        assertThat(report.mismatches()).containsExactly(java.util.Map.entry("norm.weight", 1L));
+        assertThat(report.mismatches()).containsExactly(Map.entry("norm.weight", 1L));
         PlanExecutorTest.assertFiles(fixture, folder.resolve("out"));
     }
 

@@ -8,8 +8,10 @@ import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.testdata.Cases;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,11 +58,11 @@ final class PlanExecutorTest {
         });
     }
 
-    static void assertFiles(PlanFixture fixture, Path out) throws java.io.IOException {
+    static void assertFiles(PlanFixture fixture, Path out) throws IOException {
         for (int file = 0; file < fixture.files(); file++) {
             byte[] found = Files.readAllBytes(out.resolve(PlanFixture.path(file)));
             byte[] expected = fixture.expected(file);
-            assertThat(java.util.Arrays.mismatch(found, expected))
+            assertThat(Arrays.mismatch(found, expected))
                     .as("first different byte of file %d", file)
                     .isEqualTo(-1);
         }

@@ -19,6 +19,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32;
 
@@ -129,7 +130,7 @@ final class PlanFixture {
 
     private static byte[] mark(int number) {
         byte[] bytes = new byte[MARK];
-        java.util.Arrays.fill(bytes, (byte) (0x40 + number));
+        Arrays.fill(bytes, (byte) (0x40 + number));
         return bytes;
     }
 

@@ -7,15 +7,19 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.plan.Ledger;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.testdata.Cases;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
@@ -136,6 +140,29 @@ final class PublicationTest {
     }
 
     @Test
+    void anUnfinishedRunThatHasDoneNothingIsNotInTheWay() throws IOException {
+        PlanExecutor failing = new PlanExecutor(
+                HookedChannel.opener(bytes -> {
+                    throw new IOException("stopped by the test");
+                }),
+                WorkLog.Pace.USUAL);
+        assertThatThrownBy(() -> failing.run(fixture.plan(), out, ExecutionOptions.defaults()))
+                .hasMessageContaining("stopped by the test");
+        assertThat(PartialFolder.of(out)).isDirectory();
+        assertPublished(ExecutionOptions.defaults());
+    }
+
+    @Test
+    void aTargetLargerThanTheDiskIsRefusedAtOnce() throws IOException {
+        FileImage image = new FileImage("huge", Long.MAX_VALUE / 2, List.of(), List.of(), List.of());
+        Plan plan = new Plan(List.of(image), List.of(), new Ledger(0, 0, 0, 0, 0, 0, 0), List.of(), List.of(), false);
+        assertThatThrownBy(() -> PlanExecutor.execute(plan, out, ExecutionOptions.defaults()))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("the disk has room for");
+        assertThat(names()).containsExactly("source");
+    }
+
+    @Test
     void aChangedSourceIsAnotherPlanToAnUnfinishedRun() throws IOException {
         stopHalfway(fixture.plan());
         Files.setLastModifiedTime(folder.resolve("source/source3.bin"), FileTime.fromMillis(1_000_000));
@@ -157,16 +184,12 @@ final class PublicationTest {
     }
 
     @Test
-    void aJournalThatACrashCutShortIsReadUpToItsLastSoundRecord() throws IOException {
+    void aRunIsResumedFromAJournalThatACrashCutShort() throws IOException {
         stopHalfway(fixture.plan());
         Path journal = PartialFolder.of(out).resolve("journal-0-of-1");
-        byte[] bytes = Files.readAllBytes(journal);
-        for (int cut : new int[] {bytes.length - 1, bytes.length / 2, 5, 0}) {
-            Files.write(journal, java.util.Arrays.copyOf(bytes, cut));
-            Journal.State state = new Journal.State();
-            assertThat(Journal.read(journal, state)).isLessThanOrEqualTo(cut);
-        }
-        Files.write(journal, java.util.Arrays.copyOf(bytes, bytes.length - 1));
+        int end = (int) Journal.read(journal, new Journal.State());
+        byte[] bytes = Arrays.copyOf(Files.readAllBytes(journal), end);
+        Files.write(journal, Arrays.copyOf(bytes, bytes.length - 1));
         assertPublished(resuming());
     }
 
@@ -340,7 +363,7 @@ final class PublicationTest {
         try {
             Files.setLastModifiedTime(file, FileTime.fromMillis(1_000_000));
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
+            throw new UncheckedIOException(e);
         }
     }
 

@@ -51,8 +51,8 @@ public final class DistKeys {
      * @param groupedExperts whether the model names its experts as in a grouped product
      * @throws CheckpointException if a part is missing
      */
-    public static Map<String, Entry> read(
-            Map<String, Shape> stored, boolean newConvNames, boolean groupedExperts) throws CheckpointException {
+    public static Map<String, Entry> read(Map<String, Shape> stored, boolean newConvNames, boolean groupedExperts)
+            throws CheckpointException {
         DistKeys keys = new DistKeys(newConvNames, groupedExperts);
         stored.forEach(keys::add);
         Map<String, Entry> entries = new LinkedHashMap<>();
@@ -143,7 +143,8 @@ public final class DistKeys {
 
     private String named(String suffix) {
         return switch (suffix) {
-            case "mixer.conv1d.weight", "mixer.conv1d_weight" -> newConvNames ? "mixer.conv1d_weight" : "mixer.conv1d.weight";
+            case "mixer.conv1d.weight", "mixer.conv1d_weight" ->
+                newConvNames ? "mixer.conv1d_weight" : "mixer.conv1d.weight";
             case "mixer.conv1d.bias", "mixer.conv1d_bias" -> newConvNames ? "mixer.conv1d_bias" : "mixer.conv1d.bias";
             default -> suffix;
         };
@@ -163,7 +164,9 @@ public final class DistKeys {
         long base = 0;
         for (Found part : ordered) {
             Shape shape = inner(part);
-            if (shape.rank() == 0 || shape.rank() != first.rank() || !shape.with(0, first.size(0)).equals(first)) {
+            if (shape.rank() == 0
+                    || shape.rank() != first.rank()
+                    || !shape.with(0, first.size(0)).equals(first)) {
                 throw CheckpointException.of(
                         Kind.INCONSISTENT,
                         name,

@@ -36,7 +36,8 @@ public final class MegatronLimits {
             int expertTensor)
             throws CheckpointException {
         Set<String> problems = new LinkedHashSet<>();
-        for (Map.Entry<String, MegatronDivisions.Entry> entry : divisions.entries().entrySet()) {
+        for (Map.Entry<String, MegatronDivisions.Entry> entry :
+                divisions.entries().entrySet()) {
             int world = entry.getValue().world() == World.TENSOR ? tensor : expertTensor;
             if (entry.getValue().division() instanceof Division.Split split) {
                 check(entry.getKey(), shapes.get(entry.getKey()), split, world, problems);
@@ -59,14 +60,14 @@ public final class MegatronLimits {
         for (Component component : split.components()) {
             if (!component.dividesEvenly(world)) {
                 problems.add(key + " " + shape + ": "
-                        + (component.name().isEmpty() ? "axis " + split.axis() : "its part " + component.name()) + " of "
+                        + (component.name().isEmpty() ? "axis " + split.axis() : "its part " + component.name())
+                        + " of "
                         + component.width());
             }
         }
     }
 
-    private static void checkHeads(
-            MegatronArgs args, MegatronDivisions divisions, int tensor, Set<String> problems) {
+    private static void checkHeads(MegatronArgs args, MegatronDivisions divisions, int tensor, Set<String> problems) {
         boolean mixers = divisions.entries().keySet().stream().anyMatch(key -> key.endsWith("mixer.A_log"));
         boolean attention =
                 divisions.entries().keySet().stream().anyMatch(key -> key.endsWith("self_attention.linear_qkv.weight"));

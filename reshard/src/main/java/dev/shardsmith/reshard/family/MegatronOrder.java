@@ -29,12 +29,12 @@ public final class MegatronOrder {
     }
 
     private static Key key(MegatronName name) {
-        int section =
-                switch (name.scope()) {
-                    case LAYER -> 1;
-                    case MTP, MTP_LAYER -> 3;
-                    case MODEL -> name.suffix().startsWith("embedding.") ? 0 : name.suffix().startsWith("output_layer") ? 4 : 2;
-                };
+        int section = switch (name.scope()) {
+            case LAYER -> 1;
+            case MTP, MTP_LAYER -> 3;
+            case MODEL ->
+                name.suffix().startsWith("embedding.") ? 0 : name.suffix().startsWith("output_layer") ? 4 : 2;
+        };
         return new Key(
                 section,
                 name.layer().orElse(0),

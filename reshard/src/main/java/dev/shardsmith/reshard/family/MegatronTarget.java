@@ -33,6 +33,8 @@ public final class MegatronTarget {
             "mlp.router.expert_bias",
             "mlp.router.qb_beta");
 
+    private static final long LARGEST_DIVISOR = 128;
+
     private static final Set<String> VOCABULARY_ROWS =
             Set.of("embedding.word_embeddings.weight", "output_layer.weight", "output_layer.bias");
 
@@ -71,13 +73,11 @@ public final class MegatronTarget {
             throws CheckpointException {
         Optional<MegatronArgs> args = source.state().args();
         OptionalLong real = args.map(given -> given.integer("vocab_size")).orElse(OptionalLong.empty());
-        if (real.isEmpty() && source.config().get("vocab_size") instanceof Number rows) {
-            real = OptionalLong.of(rows.longValue());
-        }
-        long divisor = args.map(given -> given.integer("make_vocab_size_divisible_by", 128)).orElse(128L);
+        long divisor = args.map(given -> given.integer("make_vocab_size_divisible_by", 128))
+                .orElse(128L);
         long rows = logical.shape().size(0);
-        Vocabulary vocabulary =
-                new Vocabulary(rows, real, Math.max(1, divisor), source.parallelism().tensor());
+        Vocabulary vocabulary = new Vocabulary(
+                rows, real, Math.max(1, divisor), source.parallelism().tensor());
         Vocabulary.Target target = vocabulary.target(options, tensor, padded);
         if (!target.note().isEmpty() && !model.notes().contains(target.note())) {
             model.notes().add(target.note());
@@ -87,7 +87,8 @@ public final class MegatronTarget {
             Box box = Box.slice(shape, 0, rows, target.rows() - rows);
             model.fills().put(logical.name(), List.of(new Fill(box, options.padFill())));
         } else if (target.rows() < rows) {
-            long elements = Box.slice(logical.shape(), 0, target.rows(), rows - target.rows()).elements();
+            long elements = Box.slice(logical.shape(), 0, target.rows(), rows - target.rows())
+                    .elements();
             model.dropped()
                     .add(new Dropped(
                             logical.name() + "[" + target.rows() + ":" + rows + "]",
@@ -98,8 +99,21 @@ public final class MegatronTarget {
         return shape;
     }
 
-    private static DType dtype(
-            LogicalTensor logical, MegatronName name, ConversionOptions options, TargetModel model) {
+    /** The saved divisor; for models that come without one, the largest that needs no padding. */
+    public static long divisor(Optional<MegatronArgs> args, long rows, int tensor) {
+        OptionalLong saved =
+                args.map(given -> given.integer("make_vocab_size_divisible_by")).orElse(OptionalLong.empty());
+        if (saved.isPresent() || args.isEmpty()) {
+            return Math.max(1, saved.orElse(LARGEST_DIVISOR));
+        }
+        long divisor = LARGEST_DIVISOR;
+        while (divisor > 1 && rows % (divisor * tensor) != 0) {
+            divisor /= 2;
+        }
+        return divisor;
+    }
+
+    private static DType dtype(LogicalTensor logical, MegatronName name, ConversionOptions options, TargetModel model) {
         if (options.dtype().isEmpty() || logical.dtype().kind() != DType.Kind.FLOAT) {
             return logical.dtype();
         }
@@ -118,12 +132,14 @@ public final class MegatronTarget {
         String suffix = name.suffix();
         return switch (naming) {
             case KEEP -> name.key();
-            case OLD -> suffix.equals("mixer.conv1d_weight")
-                    ? name.prefix() + "mixer.conv1d.weight"
-                    : suffix.equals("mixer.conv1d_bias") ? name.prefix() + "mixer.conv1d.bias" : name.key();
-            case NEW -> suffix.equals("mixer.conv1d.weight")
-                    ? name.prefix() + "mixer.conv1d_weight"
-                    : suffix.equals("mixer.conv1d.bias") ? name.prefix() + "mixer.conv1d_bias" : name.key();
+            case OLD ->
+                suffix.equals("mixer.conv1d_weight")
+                        ? name.prefix() + "mixer.conv1d.weight"
+                        : suffix.equals("mixer.conv1d_bias") ? name.prefix() + "mixer.conv1d.bias" : name.key();
+            case NEW ->
+                suffix.equals("mixer.conv1d.weight")
+                        ? name.prefix() + "mixer.conv1d_weight"
+                        : suffix.equals("mixer.conv1d.bias") ? name.prefix() + "mixer.conv1d_bias" : name.key();
         };
     }
 }

@@ -30,7 +30,9 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
         if (options.vocabulary().isPresent()) {
             return options.vocabulary();
         }
-        return real.isPresent() && padded(real.getAsLong(), divisor, tensor) == rows ? real : OptionalLong.empty();
+        boolean agrees =
+                real.isPresent() && (real.getAsLong() == rows || padded(real.getAsLong(), divisor, tensor) == rows);
+        return agrees ? real : OptionalLong.empty();
     }
 
     /**
@@ -43,8 +45,8 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
     Target target(ConversionOptions options, int targetTensor, boolean padded) throws CheckpointException {
         OptionalLong known = known(options);
         if (known.isPresent() && known.getAsLong() > rows) {
-            throw refused("the vocabulary is said to have " + known.getAsLong() + " rows, but only " + rows
-                    + " are stored");
+            throw refused(
+                    "the vocabulary is said to have " + known.getAsLong() + " rows, but only " + rows + " are stored");
         }
         if (options.padVocabularyTo().isPresent()) {
             return exactly(options.padVocabularyTo().getAsLong(), known, targetTensor, "--pad-vocab-to");
@@ -59,9 +61,14 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
         }
         if (known.isPresent()) {
             long wanted = padded ? padded(known.getAsLong(), divisor, targetTensor) : known.getAsLong();
-            return new Target(wanted, wanted == rows ? "" : "vocabulary rows: " + rows + " stored, " + wanted
-                    + " written (" + known.getAsLong() + " real"
-                    + (padded ? ", padded to a multiple of " + divisor + " x TP " + targetTensor : "") + ")");
+            return new Target(
+                    wanted,
+                    wanted == rows
+                            ? ""
+                            : "vocabulary rows: " + rows + " stored, " + wanted
+                                    + " written (" + known.getAsLong() + " real"
+                                    + (padded ? ", padded to a multiple of " + divisor + " x TP " + targetTensor : "")
+                                    + ")");
         }
         return unknown(targetTensor, padded);
     }
@@ -74,7 +81,8 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
                     rows,
                     odd
                             ? "vocabulary rows stay " + rows + ", which is no multiple of " + divisor + " x TP "
-                                    + targetTensor + ": Megatron may compute another size; give --vocab-size N to pad anew"
+                                    + targetTensor
+                                    + ": Megatron may compute another size; give --vocab-size N to pad anew"
                             : "");
         }
         long extended = padded(rows, divisor, targetTensor);
@@ -96,8 +104,7 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
                             + (known.isPresent() ? least + " are real" : "all " + rows + " stored ones may be real"))
                     .withHint("give --vocab-size N with the number of real rows");
         }
-        return new Target(
-                wanted, wanted == rows ? "" : "vocabulary rows: " + rows + " stored, " + wanted + " written");
+        return new Target(wanted, wanted == rows ? "" : "vocabulary rows: " + rows + " stored, " + wanted + " written");
     }
 
     private static CheckpointException refused(String problem) {

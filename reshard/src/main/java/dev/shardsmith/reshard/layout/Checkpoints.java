@@ -3,22 +3,22 @@ package dev.shardsmith.reshard.layout;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
-import dev.shardsmith.formats.dcp.DcpCheckpoint;
+import dev.shardsmith.formats.layout.CheckpointFolder;
+import dev.shardsmith.formats.layout.CheckpointLocation;
+import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
+import dev.shardsmith.formats.layout.CheckpointLocation.MegatronLegacy;
+import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
+import dev.shardsmith.formats.layout.CheckpointLocation.RankFolder;
+import dev.shardsmith.formats.layout.CheckpointLocation.TorchDist;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /** Opens a checkpoint of any layout as a model view. */
 public final class Checkpoints {
-    private static final Pattern RANK = Pattern.compile("mp_rank_(\\d{2,9})(?:_(\\d{3,9}))?(?:_(\\d{3,9}))?");
-
     private Checkpoints() {}
 
     /**
@@ -41,40 +41,30 @@ public final class Checkpoints {
     }
 
     private static ModelView open(Path path, FilePool pool, OpenOptions options) throws IOException {
-        Path tracker = path.resolve("latest_checkpointed_iteration.txt");
-        Path folder = path;
-        if (Files.exists(tracker)) {
-            String text = Files.readString(tracker).strip();
-            folder = path.resolve(text.equals("release") ? text : "iter_%07d".formatted(Long.parseLong(text)));
+        CheckpointLocation location = CheckpointFolder.locate(path, options.iteration());
+        if (location instanceof MegatronLegacy legacy) {
+            return MegatronReader.read(path, legacy.path(), rankPaths(legacy), pool, options);
         }
-        List<RankPath> ranks = rankFolders(folder);
-        if (!ranks.isEmpty()) {
-            return MegatronReader.read(path, folder, ranks, pool, options);
+        if (location instanceof TorchDist dist) {
+            return TorchDistReader.read(path, dist.path(), pool, options);
         }
-        if (Files.exists(folder.resolve(DcpCheckpoint.METADATA))) {
-            return TorchDistReader.read(path, folder, pool, options);
+        if (location instanceof PlainDcp dcp) {
+            return TorchDistReader.read(path, dcp.path(), pool, options);
+        }
+        if (location instanceof HuggingFace folder) {
+            return HuggingFaceReader.read(path, folder, pool, options);
         }
         throw CheckpointException.of(Kind.UNSUPPORTED, path.toString(), "no checkpoint of a known layout is here");
     }
 
-    private static List<RankPath> rankFolders(Path folder) throws IOException {
+    private static List<RankPath> rankPaths(MegatronLegacy legacy) {
         List<RankPath> ranks = new ArrayList<>();
-        try (Stream<Path> entries = Files.list(folder)) {
-            for (Path entry : entries.sorted().toList()) {
-                Matcher matcher = RANK.matcher(entry.getFileName().toString());
-                if (matcher.matches()) {
-                    List<Integer> numbers = new ArrayList<>();
-                    for (int group = 1; group <= 3; group++) {
-                        if (matcher.group(group) != null) {
-                            numbers.add(Integer.parseInt(matcher.group(group)));
-                        }
-                    }
-                    ranks.add(new RankPath(
-                            entry.getFileName().toString(),
-                            numbers.stream().mapToInt(Integer::intValue).toArray(),
-                            entry.resolve("model_optim_rng.pt")));
-                }
-            }
+        for (RankFolder folder : legacy.ranks()) {
+            List<Integer> numbers = new ArrayList<>(List.of(folder.tensor()));
+            folder.second().ifPresent(numbers::add);
+            folder.third().ifPresent(numbers::add);
+            ranks.add(new RankPath(
+                    folder.name(), numbers.stream().mapToInt(Integer::intValue).toArray(), folder.model()));
         }
         return ranks;
     }

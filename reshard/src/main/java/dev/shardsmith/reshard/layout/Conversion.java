@@ -5,6 +5,7 @@ import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import java.io.IOException;
 
@@ -22,12 +23,28 @@ public final class Conversion {
     public static Plan plan(ModelView source, ConversionOptions options) throws IOException {
         Layout to = options.to().orElse(source.layout());
         return switch (to) {
-            case MEGATRON -> MegatronWriter.plan(source, options);
-            case TORCH_DIST, MAMBA_SSM, HUGGINGFACE, SAFETENSORS, PT ->
-                throw CheckpointException.of(
-                        Kind.REFUSED,
-                        "",
-                        "a checkpoint of the family " + source.family().id() + " cannot be written as " + to.id());
+            case MEGATRON -> {
+                require(source, Family.MEGATRON, to);
+                yield MegatronWriter.plan(source, options);
+            }
+            case HUGGINGFACE -> {
+                require(source, Family.MEGATRON, to);
+                yield NemotronWriter.plan(source, options);
+            }
+            case TORCH_DIST, MAMBA_SSM, SAFETENSORS, PT -> throw noEquivalent(source, to);
         };
+    }
+
+    private static void require(ModelView source, Family family, Layout to) throws CheckpointException {
+        if (source.family() != family) {
+            throw noEquivalent(source, to);
+        }
+    }
+
+    private static CheckpointException noEquivalent(ModelView source, Layout to) {
+        return CheckpointException.of(
+                Kind.REFUSED,
+                "",
+                "a checkpoint of the family " + source.family().id() + " cannot be written as " + to.id());
     }
 }

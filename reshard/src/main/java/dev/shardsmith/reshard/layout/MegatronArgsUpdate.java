@@ -6,6 +6,7 @@ import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.family.MegatronTarget;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.view.Parallelism;
@@ -48,7 +49,7 @@ final class MegatronArgsUpdate {
         MegatronArgsUpdate update = new MegatronArgsUpdate(args);
         update.parallelSizes(from, to);
         pattern.ifPresent(update::pattern);
-        vocabulary.ifPresent(rows -> update.set("padded_vocab_size", PyInt.of(rows)));
+        vocabulary.ifPresent(rows -> update.vocabulary(rows, to.tensor()));
         update.set("ckpt_format", new PyStr(format));
         if (options.resetIterations()) {
             for (String counter : new String[] {"iteration", "consumed_train_samples", "consumed_valid_samples"}) {
@@ -98,6 +99,14 @@ final class MegatronArgsUpdate {
         }
         if (to.pipeline() == 1 || to.virtual() == 1) {
             set("align_param_gather", PyBool.FALSE);
+        }
+    }
+
+    private void vocabulary(long rows, int tensor) {
+        set("padded_vocab_size", PyInt.of(rows));
+        if (args.has("make_vocab_size_divisible_by")
+                && args.integer("make_vocab_size_divisible_by").isEmpty()) {
+            set("make_vocab_size_divisible_by", PyInt.of(MegatronTarget.divisor(Optional.of(args), rows, tensor)));
         }
     }
 

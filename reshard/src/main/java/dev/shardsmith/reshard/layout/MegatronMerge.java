@@ -62,7 +62,8 @@ final class MegatronMerge {
         for (Map.Entry<String, List<Shard>> entry : shards.entrySet()) {
             MegatronDivisions.Cut cut = cuts.get(entry.getKey());
             int world = world(cut == null ? World.TENSOR : cut.world(), sizes);
-            whole.put(entry.getKey(), wholeShape(entry.getKey(), entry.getValue(), cut == null ? -1 : cut.axis(), world));
+            whole.put(
+                    entry.getKey(), wholeShape(entry.getKey(), entry.getValue(), cut == null ? -1 : cut.axis(), world));
         }
         MegatronDivisions divisions = MegatronDivisions.of(whole, gatedByDefault, userRules);
         for (Map.Entry<String, List<Shard>> entry : shards.entrySet()) {
@@ -114,7 +115,8 @@ final class MegatronMerge {
         }
         long total = 0;
         for (int rank = 0; rank < world; rank++) {
-            total = Math.addExact(total, ofRank(name, list, rank, world).data().shape().size(axis));
+            total = Math.addExact(
+                    total, ofRank(name, list, rank, world).data().shape().size(axis));
         }
         return first.with(axis, total);
     }
@@ -132,8 +134,8 @@ final class MegatronMerge {
                         + list.get(0).where() + " has it");
     }
 
-    private static LogicalTensor logical(
-            String name, Shape whole, Division division, List<Shard> list, int world) throws CheckpointException {
+    private static LogicalTensor logical(String name, Shape whole, Division division, List<Shard> list, int world)
+            throws CheckpointException {
         List<Piece> pieces = new ArrayList<>();
         List<Piece> replicas = new ArrayList<>();
         boolean[] seen = new boolean[world];
@@ -144,7 +146,8 @@ final class MegatronMerge {
                         Kind.INCONSISTENT,
                         name,
                         shard.where() + " stores it as " + shard.data().dtype().torchName() + ", "
-                                + list.get(0).where() + " as " + list.get(0).data().dtype().torchName());
+                                + list.get(0).where() + " as "
+                                + list.get(0).data().dtype().torchName());
             }
             Shape expected = division.localShape(whole, rank, world);
             if (!expected.equals(shard.data().shape())) {
@@ -158,8 +161,8 @@ final class MegatronMerge {
             boolean replica = seen[rank] || (division.replicated() && !pieces.isEmpty());
             seen[rank] = true;
             for (Placement placement : division.placements(whole, rank, world)) {
-                StoredTensor view =
-                        shard.data().narrow(placement.local(), placement.logical().size());
+                StoredTensor view = shard.data()
+                        .narrow(placement.local(), placement.logical().size());
                 (replica ? replicas : pieces).add(new Piece(placement.logical().offset(), view));
             }
         }
@@ -168,7 +171,6 @@ final class MegatronMerge {
                 ofRank(name, list, rank, world);
             }
         }
-        return LogicalTensor.of(
-                name, list.get(0).data().dtype(), whole, division.describe(), pieces, replicas);
+        return LogicalTensor.of(name, list.get(0).data().dtype(), whole, division.describe(), pieces, replicas);
     }
 }

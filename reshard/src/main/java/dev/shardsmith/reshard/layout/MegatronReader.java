@@ -19,7 +19,6 @@ import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -57,8 +56,7 @@ final class MegatronReader {
      * @param iterationFolder the folder that holds the rank folders
      * @param folders the rank folders found in it
      */
-    static ModelView read(
-            Path shown, Path iterationFolder, List<RankPath> folders, FilePool pool, OpenOptions options)
+    static ModelView read(Path shown, Path iterationFolder, List<RankPath> folders, FilePool pool, OpenOptions options)
             throws IOException {
         return new MegatronReader(shown, pool, options).read(iterationFolder, folders);
     }
@@ -82,8 +80,8 @@ final class MegatronReader {
                     "expert tensor parallelism " + expertTensor + " differs from tensor parallelism " + grid.tensor()
                             + ", which the names of rank folders cannot express");
         }
-        Parallelism sizes = new Parallelism(
-                grid.tensor(), grid.pipeline(), Math.max(1, virtual), grid.expert(), grid.tensor());
+        Parallelism sizes =
+                new Parallelism(grid.tensor(), grid.pipeline(), Math.max(1, virtual), grid.expert(), grid.tensor());
         gather(args);
         merge.merge(sizes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
         Map<String, LogicalTensor> merged = new LinkedHashMap<>();
@@ -130,7 +128,8 @@ final class MegatronReader {
                             throw CheckpointException.of(
                                     Kind.INCONSISTENT,
                                     files.get(rank).name(),
-                                    "it has " + count + " layers, tensor-parallel rank 0 of the same stage has " + layers);
+                                    "it has " + count + " layers, tensor-parallel rank 0 of the same stage has "
+                                            + layers);
                         }
                         layers = count;
                     }
@@ -144,8 +143,7 @@ final class MegatronReader {
         }
     }
 
-    private int gatherChunk(RankGrid.Rank rank, int v, int offset, boolean last, ModelState state)
-            throws IOException {
+    private int gatherChunk(RankGrid.Rank rank, int v, int offset, boolean last, ModelState state) throws IOException {
         RankFile file = files.get(rank);
         List<String> keys = file.chunkKeys();
         if (keys.size() != virtual || keys.isEmpty()) {
@@ -194,7 +192,7 @@ final class MegatronReader {
 
     private static ModelState state(RankFile file) {
         Map<String, PyValue> entries = new LinkedHashMap<>(file.entries());
-        IdentityHashMap<PyValue, StoredTensor> tensors = new IdentityHashMap<>();
+        Map<PyValue, StoredTensor> tensors = new LinkedHashMap<>();
         file.stateTensors().forEach(tensors::put);
         return new ModelState(entries, tensors);
     }

@@ -33,8 +33,9 @@ record MegatronStages(StageLayout layout, Optional<String> pattern, List<String>
         int pipeline = options.pipeline().orElse(source.parallelism().pipeline());
         OptionalInt virtual = virtual(source, options, pipeline);
         Optional<HybridPattern> saved = savedPattern(source, layers);
-        Optional<HybridPattern> wanted =
-                options.pattern().isPresent() ? Optional.of(HybridPattern.parse(options.pattern().get())) : Optional.empty();
+        Optional<HybridPattern> wanted = options.pattern().isPresent()
+                ? Optional.of(HybridPattern.parse(options.pattern().get()))
+                : Optional.empty();
         HybridPattern pattern = saved.or(() -> wanted)
                 .orElseGet(() -> HybridPattern.of(Collections.nCopies(layers, LayerKind.ATTENTION)));
         if (pattern.layerCount() != layers) {
@@ -91,7 +92,8 @@ record MegatronStages(StageLayout layout, Optional<String> pattern, List<String>
                         Kind.INCONSISTENT,
                         "saved options, hybrid_layer_pattern " + saved.text(),
                         "the saved pattern has " + saved.layerCount() + " layers, the files hold " + layers
-                                + args.map(given -> ", num_layers is " + given.integer("num_layers", -1)).orElse(""))
+                                + args.map(given -> ", num_layers is " + given.integer("num_layers", -1))
+                                        .orElse(""))
                 .withHint("'shardsmith validate' shows which layers the weights have; give the right --pattern");
     }
 
@@ -121,7 +123,8 @@ record MegatronStages(StageLayout layout, Optional<String> pattern, List<String>
     /** The key of a parameter in the file of its stage. */
     MegatronName local(MegatronName name) {
         return name.layer().isPresent()
-                ? name.inLayer(name.layer().getAsInt() - stages().get(stageOf(name)).offset())
+                ? name.inLayer(
+                        name.layer().getAsInt() - stages().get(stageOf(name)).offset())
                 : name;
     }
 }

@@ -2,7 +2,6 @@ package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
-import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
@@ -12,7 +11,6 @@ import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
-import dev.shardsmith.formats.torch.TorchImage;
 import dev.shardsmith.formats.torch.TorchPickle;
 import dev.shardsmith.reshard.family.MegatronDivisions;
 import dev.shardsmith.reshard.family.MegatronExperts;
@@ -38,9 +36,7 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -167,16 +163,11 @@ final class MegatronWriter {
 
     private static FileImage tracker(String folder) {
         String text = folder.startsWith("iter_") ? Long.toString(Long.parseLong(folder.substring(5))) : folder;
-        return literalFile("latest_checkpointed_iteration.txt", text);
-    }
-
-    private static FileImage literalFile(String path, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return new FileImage(path, bytes.length, List.of(new FileImage.Literal(0, bytes)), List.of(), List.of());
+        return HuggingFaceFiles.literal("latest_checkpointed_iteration.txt", text);
     }
 
     private FileImage rankFile(RankGrid.Rank rank, String path) throws CheckpointException {
-        RankContent content = new RankContent(path);
+        ArchiveContent content = new ArchiveContent(path, layout);
         ModelState template = template(rank);
         PyDict root = new PyDict();
         boolean placed = false;
@@ -196,13 +187,8 @@ final class MegatronWriter {
         if (!placed) {
             chunks(rank, root, content);
         }
-        for (Map.Entry<PyValue, StoredTensor> state : template.tensors().entrySet()) {
-            content.substitute(state.getKey(), state.getValue());
-        }
-        return TorchImage.of(root)
-                .inFolder(FILE.substring(0, FILE.indexOf('.')))
-                .replacing(content.substitutes())
-                .build(path);
+        content.copyTensors(template.tensors());
+        return content.image(root, FILE.substring(0, FILE.indexOf('.')));
     }
 
     private PyValue stateEntry(String key, PyValue value) {
@@ -216,8 +202,7 @@ final class MegatronWriter {
     private MegatronArgs updated(MegatronArgs args) {
         Optional<Long> rows = Optional.ofNullable(model.tensors().get(EMBEDDING))
                 .map(tensor -> tensor.shape().size(0));
-        return MegatronArgsUpdate.apply(
-                args, source.parallelism(), sizes, stages.pattern(), rows, "torch", options);
+        return MegatronArgsUpdate.apply(args, source.parallelism(), sizes, stages.pattern(), rows, "torch", options);
     }
 
     /** State of the rank itself where the grid stays the same, else that of the first rank. */
@@ -234,7 +219,7 @@ final class MegatronWriter {
         return source.state();
     }
 
-    private boolean chunks(RankGrid.Rank rank, PyDict root, RankContent content) throws CheckpointException {
+    private boolean chunks(RankGrid.Rank rank, PyDict root, ArchiveContent content) throws CheckpointException {
         for (int v = 0; v < sizes.virtual(); v++) {
             int stage = v * sizes.pipeline() + rank.pipeline();
             root.put(sizes.virtual() > 1 ? "model" + v : "model", chunk(rank, stage, content));
@@ -242,7 +227,7 @@ final class MegatronWriter {
         return true;
     }
 
-    private PyValue chunk(RankGrid.Rank rank, int stage, RankContent content) throws CheckpointException {
+    private PyValue chunk(RankGrid.Rank rank, int stage, ArchiveContent content) throws CheckpointException {
         List<PyEntry> entries = new ArrayList<>();
         for (String name : order) {
             MegatronName parsed = MegatronName.parse(name);
@@ -260,7 +245,7 @@ final class MegatronWriter {
     }
 
     /** The last stage of a pipeline needs the embedding for tied outputs and for multi-token prediction. */
-    private void copiesOfEmbedding(RankGrid.Rank rank, RankContent content, List<PyEntry> entries)
+    private void copiesOfEmbedding(RankGrid.Rank rank, ArchiveContent content, List<PyEntry> entries)
             throws CheckpointException {
         if (!model.tensors().containsKey(EMBEDDING) || sizes.pipeline() == 1) {
             return;
@@ -288,16 +273,16 @@ final class MegatronWriter {
         int number = MegatronExperts.number(local);
         return number < 0
                 ? local.key()
-                : MegatronExperts.withNumber(local, number % expertsPerRank(name)).key();
+                : MegatronExperts.withNumber(local, number % expertsPerRank(name))
+                        .key();
     }
 
-    private PyValue tensor(String name, RankGrid.Rank rank, RankContent content) throws CheckpointException {
+    private PyValue tensor(String name, RankGrid.Rank rank, ArchiveContent content) throws CheckpointException {
         TargetTensor tensor = model.tensors().get(name);
         MegatronDivisions.Entry entry = divisions.get(name).orElseThrow();
         int world = entry.world() == World.TENSOR ? sizes.tensor() : sizes.expertTensor();
         Division division = entry.division();
-        StoredTensor local =
-                content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank.tensor(), world));
+        StoredTensor local = content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank.tensor(), world));
         for (Placement placement : division.placements(tensor.shape(), rank.tensor(), world)) {
             layout.addPiece(
                     name,
@@ -308,11 +293,13 @@ final class MegatronWriter {
         return content.lastNode();
     }
 
-    private PyValue extraState(ExtraState extra, RankContent content) throws CheckpointException {
+    private PyValue extraState(ExtraState extra, ArchiveContent content) throws CheckpointException {
         if (options.extraState() == Keep.EMPTY) {
             return PyNone.NONE;
         }
-        return extra.tensor().isPresent() ? content.copy(extra.name(), extra.tensor().get()) : extra.value();
+        return extra.tensor().isPresent()
+                ? content.copy(extra.name(), extra.tensor().get())
+                : extra.value();
     }
 
     private void noteDropped() {
@@ -326,44 +313,5 @@ final class MegatronWriter {
 
     private static CheckpointException refused(String problem) {
         return CheckpointException.of(Kind.REFUSED, "", problem);
-    }
-
-    /** The slots of one rank's file. */
-    private final class RankContent {
-        private final String path;
-        private final TorchPickle pickle = new TorchPickle();
-        private final IdentityHashMap<PyValue, PyValue> substitutes = new IdentityHashMap<>();
-        private int slots;
-        private PyValue last = PyNone.NONE;
-
-        private RankContent(String path) {
-            this.path = path;
-        }
-
-        /** A new slot for a tensor of its own storage; its node is {@link #lastNode}. */
-        private StoredTensor slot(DType dtype, Shape shape) throws CheckpointException {
-            String key = Integer.toString(slots++);
-            last = pickle.tensor(dtype, shape, key);
-            return TargetLayout.slot(path, key, dtype, shape);
-        }
-
-        private PyValue lastNode() {
-            return last;
-        }
-
-        /** A slot that gets a copy of a tensor outside of the model; its node. */
-        private PyValue copy(String name, StoredTensor tensor) throws CheckpointException {
-            StoredTensor target = slot(tensor.dtype(), tensor.shape());
-            layout.addState(name, new TargetLayout.StateTensor(tensor, target));
-            return last;
-        }
-
-        private void substitute(PyValue node, StoredTensor tensor) throws CheckpointException {
-            substitutes.put(node, copy("state", tensor));
-        }
-
-        private IdentityHashMap<PyValue, PyValue> substitutes() {
-            return substitutes;
-        }
     }
 }

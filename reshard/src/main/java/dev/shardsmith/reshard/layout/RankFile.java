@@ -16,7 +16,6 @@ import dev.shardsmith.formats.torch.TorchTensor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -102,7 +101,7 @@ final class RankFile {
 
     /** The tensors outside of the model and the optimizer, by their node. */
     Map<PyValue, StoredTensor> stateTensors() {
-        Map<PyValue, StoredTensor> tensors = new IdentityHashMap<>();
+        Map<PyValue, StoredTensor> tensors = new LinkedHashMap<>();
         for (NamedTensor tensor : file.tensors()) {
             if (!MODEL_OR_OPTIMIZER.matcher(tensor.name()).matches()) {
                 tensor.tensor().data().ifPresent(data -> tensors.put(tensor.node(), data));

@@ -35,7 +35,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -57,7 +56,7 @@ final class TorchDistReader {
     private final ModelViewBuilder view;
     private final DcpCheckpoint checkpoint;
     private final Map<String, PyValue> entries = new LinkedHashMap<>();
-    private final IdentityHashMap<PyValue, StoredTensor> stateTensors = new IdentityHashMap<>();
+    private final Map<PyValue, StoredTensor> stateTensors = new LinkedHashMap<>();
     private final Path folder;
     private String prefix = "";
 
@@ -104,7 +103,8 @@ final class TorchDistReader {
         Map<String, DcpTensor> stored = modelTensors();
         Map<String, Shape> shapes = new LinkedHashMap<>();
         stored.forEach((key, tensor) -> shapes.put(key, tensor.logicalShape()));
-        boolean grouped = args.map(given -> given.flag("moe_grouped_gemm", false)).orElse(true);
+        boolean grouped =
+                args.map(given -> given.flag("moe_grouped_gemm", false)).orElse(true);
         Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, newest, grouped);
         Map<String, ExtraState> extraStates = extraStates(grouped);
         List<String> names = new ArrayList<>(keys.keySet());
@@ -121,7 +121,8 @@ final class TorchDistReader {
                 view.addExtraState(extraStates.get(name));
             }
         }
-        MegatronDivisions.of(logical, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules())
+        MegatronDivisions.of(
+                        logical, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules())
                 .unknown()
                 .forEach(view::addUnknown);
         readGenerators();
@@ -136,7 +137,8 @@ final class TorchDistReader {
                         + (prefix.isEmpty() ? "" : ", key prefix '" + prefix + "'"))
                 .parallelism(sizes)
                 .pattern(args.flatMap(MegatronArgs::pattern))
-                .iterationFolder(folder.toAbsolutePath().normalize().getFileName().toString())
+                .iterationFolder(
+                        folder.toAbsolutePath().normalize().getFileName().toString())
                 .state(state)
                 .build();
     }
@@ -162,7 +164,9 @@ final class TorchDistReader {
             if (tensor.name().startsWith("optimizer.") || tensor.name().startsWith("chained_")) {
                 entries.putIfAbsent("optimizer", PyNone.NONE);
             } else {
-                stored.put(tensor.name().startsWith(prefix) ? withoutPrefix(tensor.name(), prefix) : tensor.name(), tensor);
+                stored.put(
+                        tensor.name().startsWith(prefix) ? withoutPrefix(tensor.name(), prefix) : tensor.name(),
+                        tensor);
             }
         }
         return stored;
@@ -245,7 +249,9 @@ final class TorchDistReader {
 
     /** Megatron wraps each object in a list of one. */
     private static PyValue content(TorchFile file) {
-        return file.root() instanceof PyList list && list.items().size() == 1 ? list.items().get(0) : file.root();
+        return file.root() instanceof PyList list && list.items().size() == 1
+                ? list.items().get(0)
+                : file.root();
     }
 
     private void readGenerators() throws IOException {

@@ -18,7 +18,6 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelViewBuilder;
 import dev.shardsmith.reshard.view.Parallelism;
 import java.nio.file.Path;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -65,7 +64,7 @@ public final class SampleModel {
                 .iterationFolder("iter_0000001")
                 .parallelism(Parallelism.NONE)
                 .pattern(Optional.of(pattern.withoutPipes().text()))
-                .state(new ModelState(entries, new IdentityHashMap<>()))
+                .state(new ModelState(entries, new LinkedHashMap<>()))
                 .build();
     }
 

@@ -2,7 +2,6 @@ package dev.shardsmith.reshard.state;
 
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyValue;
-import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -13,10 +12,10 @@ import java.util.Optional;
  * @param entries top-level entries by key, in the order of the file, without the model and the optimizer
  * @param tensors the tensors inside the entries, by their node
  */
-public record ModelState(Map<String, PyValue> entries, IdentityHashMap<PyValue, StoredTensor> tensors) {
+public record ModelState(Map<String, PyValue> entries, Map<PyValue, StoredTensor> tensors) {
     /** State of a checkpoint that has none. */
     public static ModelState none() {
-        return new ModelState(new LinkedHashMap<>(), new IdentityHashMap<>());
+        return new ModelState(new LinkedHashMap<>(), new LinkedHashMap<>());
     }
 
     /** The saved options of the training run, if there are any. */

@@ -29,8 +29,7 @@ public final class LogicalTensor {
     private final Pieces replicas;
     private List<Piece> found;
 
-    private LogicalTensor(
-            String name, DType dtype, Shape shape, String division, Pieces pieces, Pieces replicas) {
+    private LogicalTensor(String name, DType dtype, Shape shape, String division, Pieces pieces, Pieces replicas) {
         this.name = name;
         this.dtype = dtype;
         this.shape = shape;

@@ -39,8 +39,8 @@ class GoldenConversionTest {
         for (Path golden : TestData.cases("megatron-legacy")) {
             List<Path> trees;
             try (Stream<Path> entries = Files.list(golden)) {
-                trees = entries.filter(
-                                entry -> TREE.matcher(entry.getFileName().toString()).matches())
+                trees = entries.filter(entry ->
+                                TREE.matcher(entry.getFileName().toString()).matches())
                         .sorted()
                         .toList();
             }
@@ -75,7 +75,8 @@ class GoldenConversionTest {
             PlanExecutor.execute(plan, output, ExecutionOptions.defaults());
         }
         assertThat(Files.readString(output.resolve("latest_checkpointed_iteration.txt")))
-                .isEqualTo(Files.readString(to.resolve("latest_checkpointed_iteration.txt")).strip());
+                .isEqualTo(Files.readString(to.resolve("latest_checkpointed_iteration.txt"))
+                        .strip());
         JsonNode checkpoints = TestData.expected(to.getParent()).get("checkpoints");
         for (Map.Entry<String, JsonNode> file : checkpoints.properties()) {
             if (file.getKey().startsWith(to.getFileName() + "/")) {
@@ -104,14 +105,21 @@ class GoldenConversionTest {
         }
         assertThat(tensors).containsExactlyInAnyOrderElementsOf(wanted);
         assertThat(rank.chunk("model").keySet())
-                .containsExactlyElementsOf(
-                        expected.get("key_order").valueStream().map(JsonNode::asText).toList());
+                .containsExactlyElementsOf(expected.get("key_order")
+                        .valueStream()
+                        .map(JsonNode::asText)
+                        .toList());
         MegatronArgs args = MegatronArgs.of(rank.entries().get("args")).orElseThrow();
-        for (Map.Entry<String, JsonNode> field : expected.get("rest").get("args").properties()) {
+        for (Map.Entry<String, JsonNode> field :
+                expected.get("rest").get("args").properties()) {
             if (field.getValue().isIntegralNumber()) {
-                assertThat(args.integer(field.getKey())).as(field.getKey()).hasValue(field.getValue().asLong());
+                assertThat(args.integer(field.getKey()))
+                        .as(field.getKey())
+                        .hasValue(field.getValue().asLong());
             } else if (field.getKey().endsWith("pattern")) {
-                assertThat(args.text(field.getKey()).orElse("null")).as(field.getKey()).isEqualTo(field.getValue().asText());
+                assertThat(args.text(field.getKey()).orElse("null"))
+                        .as(field.getKey())
+                        .isEqualTo(field.getValue().asText());
             }
         }
     }

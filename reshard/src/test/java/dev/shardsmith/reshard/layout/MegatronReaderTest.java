@@ -49,7 +49,9 @@ class MegatronReaderTest {
         for (Map.Entry<String, JsonNode> entry : whole.properties()) {
             if (!entry.getKey().endsWith("_extra_state")) {
                 JsonNode tensor = entry.getValue();
-                expected.put(entry.getKey(), tensor.get("shape") + tensor.get("sha256").asText());
+                expected.put(
+                        entry.getKey(),
+                        tensor.get("shape") + tensor.get("sha256").asText());
             }
         }
         try (ModelView view = Checkpoints.open(tree, OpenOptions.defaults())) {

@@ -45,7 +45,7 @@ public final class PickleReader {
     private static final int HIGHEST_PROTOCOL = 5;
 
     /** Rough sizes of nodes on the heap, in bytes; only for the limit. */
-    private static final int NODE = 40;
+    private static final int NODE = 32;
 
     private static final int SLOT = 8;
 
@@ -202,7 +202,7 @@ public final class PickleReader {
             case Opcode.PERSID -> push(node(new PyPersistent(new PyStr(line()))));
             case Opcode.DICT -> {
                 PyDict dict = new PyDict();
-                fill(dict.entries());
+                fill(dict);
                 dropToMark();
                 push(node(dict));
             }
@@ -291,9 +291,12 @@ public final class PickleReader {
         PyValue third = count > 2 ? pop() : null;
         PyValue second = count > 1 ? pop() : null;
         PyValue first = pop();
-        List<PyValue> items =
-                count == 1 ? List.of(first) : count == 2 ? List.of(first, second) : List.of(first, second, third);
-        push(node(new PyTuple(items)));
+        push(node(
+                switch (count) {
+                    case 1 -> PyTuple.ofOne(first);
+                    case 2 -> PyTuple.ofTwo(first, second);
+                    default -> new PyTuple(List.of(first, second, third));
+                }));
     }
 
     private void tupleAboveMark() throws CheckpointException {
@@ -361,19 +364,16 @@ public final class PickleReader {
             if (consumer != KEEP_ALL && consumed()) {
                 return;
             }
-            dict.reserve(stack.countAboveMark() / 2);
-            fill(dict.entries());
+            fill(dict);
         } else if (stack.countAboveMark() > 0) {
-            fill(itemsOf(target));
+            itemsOf(target).addAll(entriesAboveMark());
         }
         dropToMark();
     }
 
     /** True if the consumer takes the entries above the mark; then they, and all made for them, are forgotten. */
     private boolean consumed() throws CheckpointException {
-        List<PyEntry> entries = new ArrayList<>(stack.countAboveMark() / 2);
-        fill(entries);
-        return forgetIf(consumer.entries(entries));
+        return forgetIf(consumer.entries(entriesAboveMark()));
     }
 
     private boolean forgetIf(boolean taken) throws CheckpointException {
@@ -397,16 +397,31 @@ public final class PickleReader {
     }
 
     /** Adds the keys and values above the mark. */
-    private void fill(List<PyEntry> entries) throws CheckpointException {
+    private void fill(PyDict dict) throws CheckpointException {
+        int count = pairsAboveMark();
+        dict.reserve(count);
+        for (int i = 0; i < count; i++) {
+            dict.add(stack.aboveMark(2 * i), stack.aboveMark(2 * i + 1));
+        }
+    }
+
+    private List<PyEntry> entriesAboveMark() throws CheckpointException {
+        int count = pairsAboveMark();
+        List<PyEntry> entries = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            entries.add(new PyEntry(stack.aboveMark(2 * i), stack.aboveMark(2 * i + 1)));
+        }
+        return entries;
+    }
+
+    private int pairsAboveMark() throws CheckpointException {
         requireMark();
         int count = stack.countAboveMark();
         if (count % 2 != 0) {
             throw malformed("a key has no value");
         }
-        grow((long) NODE * (count / 2));
-        for (int i = 0; i < count; i += 2) {
-            entries.add(new PyEntry(stack.aboveMark(i), stack.aboveMark(i + 1)));
-        }
+        grow((long) SLOT * count);
+        return count / 2;
     }
 
     private void append() throws CheckpointException {

@@ -6,7 +6,7 @@ import java.util.OptionalLong;
 /** A Python int of any size. */
 public final class PyInt implements PyValue {
     /** Shapes, strides and flags are mostly small; one node serves them all. */
-    private static final PyInt[] SMALL = new PyInt[1280];
+    private static final PyInt[] SMALL = new PyInt[8448];
 
     private static final int SMALLEST = -256;
 
@@ -27,7 +27,7 @@ public final class PyInt implements PyValue {
     /** An int that fits 64 bits. */
     public static PyInt of(long value) {
         long index = value - SMALLEST;
-        return index >= 0 && index < SMALL.length && value < SMALL.length ? SMALL[(int) index] : new PyInt(value, null);
+        return value < SMALL.length && index >= 0 && index < SMALL.length ? SMALL[(int) index] : new PyInt(value, null);
     }
 
     /** An int of any size. */

@@ -40,13 +40,17 @@ public final class PyObject implements PyValue {
 
     private final Kind kind;
     private final PyValue callable;
-    private final PyValue args;
-    private final PyValue kwargs;
 
-    /** The only step, as long as there is not more than one and nobody asked for the list: most objects have one. */
-    private Step only;
+    /** A value, or {@link Both} where there are keyword arguments, too. */
+    private final Object args;
 
-    private List<Step> steps;
+    /**
+     * Nothing, the value of a single state, a single other step, or a list of steps: metadata of large checkpoints are
+     * millions of objects with one state each.
+     */
+    private Object steps;
+
+    private record Both(PyValue args, PyValue kwargs) {}
 
     /** An object made by a call; {@code args} is a tuple. */
     public PyObject(Kind kind, PyValue callable, PyValue args) {
@@ -57,8 +61,7 @@ public final class PyObject implements PyValue {
     public PyObject(Kind kind, PyValue callable, PyValue args, PyValue kwargs) {
         this.kind = kind;
         this.callable = callable;
-        this.args = args;
-        this.kwargs = kwargs;
+        this.args = kwargs == PyNone.NONE ? args : new Both(args, kwargs);
     }
 
     /** Which opcode made the object. */
@@ -73,56 +76,59 @@ public final class PyObject implements PyValue {
 
     /** The positional arguments; mostly a {@link PyTuple}. */
     public PyValue args() {
-        return args;
+        return args instanceof Both both ? both.args : (PyValue) args;
     }
 
     /** The keyword arguments of {@link Kind#NEWOBJ_EX}, else None. */
     public PyValue kwargs() {
-        return kwargs;
+        return args instanceof Both both ? both.kwargs : PyNone.NONE;
     }
 
     /** What is done to the object, in order; open to change. */
     public List<Step> steps() {
-        if (steps == null) {
-            steps = new ArrayList<>(2);
-            if (only != null) {
-                steps.add(only);
-                only = null;
+        if (!(steps instanceof StepList)) {
+            StepList list = new StepList();
+            for (int i = 0; i < stepCount(); i++) {
+                list.add(step(i));
             }
+            steps = list;
         }
-        return steps;
+        return (StepList) steps;
+    }
+
+    private static final class StepList extends ArrayList<Step> {
+        private static final long serialVersionUID = 1L;
+
+        StepList() {
+            super(2);
+        }
     }
 
     /** Adds a step after the others. */
     public void addStep(Step step) {
-        if (steps == null && only == null) {
-            only = step;
-        } else {
-            steps().add(step);
-        }
-    }
-
-    /** The steps as they are, without making room for more. */
-    private List<Step> stepsNow() {
         if (steps != null) {
-            return steps;
+            steps().add(step);
+        } else {
+            steps = step instanceof State state ? state.value() : step;
         }
-        return only == null ? List.of() : List.of(only);
     }
 
     /** Number of steps, without making room for more. */
     int stepCount() {
-        return steps == null ? (only == null ? 0 : 1) : steps.size();
+        return steps instanceof StepList list ? list.size() : steps == null ? 0 : 1;
     }
 
     /** Step number {@code index}. */
     Step step(int index) {
-        return steps == null ? only : steps.get(index);
+        if (steps instanceof StepList list) {
+            return list.get(index);
+        }
+        return steps instanceof PyValue state ? new State(state) : (Step) steps;
     }
 
     /** The last step, or null if there is none. */
     Step lastStep() {
-        return steps == null || steps.isEmpty() ? only : steps.get(steps.size() - 1);
+        return stepCount() == 0 ? null : step(stepCount() - 1);
     }
 
     /** True if the callable is the global {@code module.name}. */
@@ -133,8 +139,8 @@ public final class PyObject implements PyValue {
     /** All entries set on the object, in order. */
     public List<PyEntry> entries() {
         List<PyEntry> all = new ArrayList<>();
-        for (Step step : stepsNow()) {
-            if (step instanceof Items items) {
+        for (int i = 0; i < stepCount(); i++) {
+            if (step(i) instanceof Items items) {
                 all.addAll(items.entries());
             }
         }
@@ -143,12 +149,11 @@ public final class PyObject implements PyValue {
 
     /** The last state given to the object. */
     public Optional<PyValue> state() {
-        PyValue last = null;
-        for (Step step : stepsNow()) {
-            if (step instanceof State state) {
-                last = state.value();
+        for (int i = stepCount() - 1; i >= 0; i--) {
+            if (step(i) instanceof State state) {
+                return Optional.of(state.value());
             }
         }
-        return Optional.ofNullable(last);
+        return Optional.empty();
     }
 }

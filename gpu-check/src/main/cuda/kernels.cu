@@ -1,0 +1,5 @@
+// All kernels, one module. build-kernels.sh turns this file into the resources that the host code loads.
+#include "compare.cuh"
+#include "layer.cuh"
+#include "scan.cuh"
+#include "scan_hopper.cuh"

@@ -1,0 +1,104 @@
+package dev.shardsmith.gpu;
+
+import dev.shardsmith.formats.CheckpointException;
+import java.nio.ByteBuffer;
+
+/**
+ * Copies between the heap and a card through two pinned buffers: one is filled while the card reads the other.
+ *
+ * <p>Copies to the card run beside the kernels. They wait only for those that may still use the memory that an earlier
+ * array gave back, so the weights of the next layer arrive while this one computes.
+ */
+final class Transfers {
+    /** Large enough for the full rate of the bus, small enough to be pinned anywhere. */
+    static final int BUFFER_BYTES = 8 << 20;
+
+    private final Driver driver;
+    private final Lane[] lanes;
+
+    /** A pinned buffer and the stream that empties or fills it. */
+    private record Lane(Driver.Pinned pinned, Driver.Handle stream) {}
+
+    Transfers(Driver driver) throws CheckpointException {
+        this.driver = driver;
+        this.lanes = new Lane[] {lane(driver), lane(driver)};
+    }
+
+    private static Lane lane(Driver driver) throws CheckpointException {
+        return new Lane(driver.allocatePinned(BUFFER_BYTES), driver.createStream());
+    }
+
+    /** Puts elements [from, from + count) at the front of a buffer. */
+    private interface Source {
+        void put(ByteBuffer buffer, int from, int count);
+    }
+
+    /** Copies an array of numbers to the card; when this returns, kernels may use it. */
+    void in(float[] values, GpuArray to) throws CheckpointException {
+        in((buffer, from, count) -> buffer.asFloatBuffer().put(values, from, count), values.length, to);
+    }
+
+    /** Copies integers to the card; when this returns, kernels may use them. */
+    void in(int[] values, GpuArray to) throws CheckpointException {
+        in((buffer, from, count) -> buffer.asIntBuffer().put(values, from, count), values.length, to);
+    }
+
+    private void in(Source source, int length, GpuArray to) throws CheckpointException {
+        DeviceMemory.Block block = to.block();
+        int step = BUFFER_BYTES / Float.BYTES;
+        for (int from = 0, turn = 0; from < length; from += step, turn ^= 1) {
+            Lane lane = lanes[turn];
+            int count = Math.min(step, length - from);
+            driver.synchronize(lane.stream());
+            source.put(buffer(lane), from, count);
+            driver.await(lane.stream(), block.released());
+            driver.copyIn(
+                    block.address(), (long) from * Float.BYTES, lane.pinned(), count * Float.BYTES, lane.stream());
+        }
+        for (Lane lane : lanes) {
+            driver.synchronize(lane.stream());
+        }
+    }
+
+    /** Copies numbers back, after everything that was asked of the card before. */
+    float[] out(GpuArray from, int offset, int length) throws CheckpointException {
+        float[] values = new float[length];
+        out(from, offset, values, 0, length);
+        return values;
+    }
+
+    /** Copies {@code length} numbers from {@code offset} of an array to {@code at} of another. */
+    void out(GpuArray from, long offset, float[] values, int at, int length) throws CheckpointException {
+        driver.synchronize();
+        int step = BUFFER_BYTES / Float.BYTES;
+        int asked = start(from, offset, 0, length, lanes[0]);
+        for (int done = 0, turn = 0; done < length; turn ^= 1) {
+            int count = Math.min(step, length - done);
+            int ahead = asked < length ? start(from, offset, asked, length, lanes[turn ^ 1]) : 0;
+            driver.synchronize(lanes[turn].stream());
+            buffer(lanes[turn]).asFloatBuffer().get(values, at + done, count);
+            done += count;
+            asked += ahead;
+        }
+    }
+
+    private int start(GpuArray from, long offset, int done, int length, Lane lane) throws CheckpointException {
+        int count = Math.min(BUFFER_BYTES / Float.BYTES, length - done);
+        driver.copyOut(
+                lane.pinned(), from.address(), (offset + done) * Float.BYTES, count * Float.BYTES, lane.stream());
+        return count;
+    }
+
+    private static ByteBuffer buffer(Lane lane) {
+        ByteBuffer bytes = lane.pinned().bytes();
+        return bytes.duplicate().order(bytes.order()).clear();
+    }
+
+    void close() throws CheckpointException {
+        for (Lane lane : lanes) {
+            driver.synchronize(lane.stream());
+            driver.destroyStream(lane.stream());
+            driver.freePinned(lane.pinned());
+        }
+    }
+}

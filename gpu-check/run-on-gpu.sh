@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# All checks that need a card, in one folder that needs only Linux on x86-64, an NVIDIA driver and bash.
+#
+#   run-on-gpu.sh pack FOLDER       makes it here: a trimmed Java, the jars, the golden files (needs Maven and a JDK)
+#   FOLDER/run-on-gpu.sh            runs it there: the tests tagged "gpu", then the timings
+#   FOLDER/run-on-gpu.sh tests      only the tests
+#   FOLDER/run-on-gpu.sh timings    only the timings
+#   FOLDER/run-on-gpu.sh sanitize   a few of the tests under compute-sanitizer, where it is installed
+#
+# Exit status 0 means that everything passed.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+pack() {
+    local folder=$1 root
+    root=$(cd "$here/.." && pwd)
+    mkdir -p "$folder/jars"
+    folder=$(cd "$folder" && pwd)
+    (cd "$root" && mvn -q -Dfast -pl gpu-check -am test-compile \
+        dependency:build-classpath -DincludeScope=test -Dmdep.outputFile="$folder/classpath.txt")
+    console=$(find "${MAVEN_REPOSITORY:-$HOME/.m2/repository}/org/junit/platform/junit-platform-console-standalone" \
+        -name '*.jar' | sort -V | tail -n 1)
+    tr ':' '\n' <"$folder/classpath.txt" | while read -r entry; do
+        case $entry in
+            *junit* | *opentest4j* | *apiguardian*) ;; # the console jar has its own
+            *jcuda-natives*) cp "$entry" "$folder/jars/" ;;
+            *.jar) cp "$entry" "$folder/jars/" ;;
+        esac
+    done
+    rm "$folder/classpath.txt"
+    # Newer JUnit consoles keep the parameterized tests inside; nothing else of JUnit is needed.
+    cp "$console" "$folder/jars/"
+    rm -rf "$folder/classes" "$folder/java" "$folder/test-data"
+    mkdir -p "$folder/classes" "$folder/test-data"
+    for module in formats reshard verify gpu-check test-data; do
+        cp -r "$root/$module/target/classes/." "$folder/classes/"
+    done
+    cp -r "$root/gpu-check/target/test-classes/." "$folder/classes/"
+    cp -r "$root/test-data/ssd" "$folder/test-data/"
+    jlink --add-modules java.base,java.logging,java.management,java.xml,jdk.unsupported --strip-debug --no-header-files \
+        --no-man-pages --compress=2 --output "$folder/java"
+    cp "${BASH_SOURCE[0]}" "$folder/"
+    du -sh "$folder"
+}
+
+java_here() {
+    local private
+    private=$(mktemp -d)
+    "$here/java/bin/java" -Xmx8g -Djava.io.tmpdir="$private" -Dshardsmith.root="$here" \
+        -cp "$here/classes:$here/jars/*" "$@" || {
+        local status=$?
+        rm -rf "$private"
+        return "$status"
+    }
+    rm -rf "$private"
+}
+
+tests() {
+    java_here org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary \
+        --include-tag=gpu --select-package=dev.shardsmith.gpu "$@"
+}
+
+sanitize() {
+    local tool
+    for tool in memcheck racecheck; do
+        compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 5 \
+            "$here/java/bin/java" -Xmx8g -Dshardsmith.root="$here" -cp "$here/classes:$here/jars/*" \
+            org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary \
+            --select-class=dev.shardsmith.gpu.GpuSanitizedTest
+    done
+}
+
+case ${1:-all} in
+    pack) pack "${2:?a folder}" ;;
+    tests) tests ;;
+    timings) java_here dev.shardsmith.gpu.GpuTimings ;;
+    sanitize) sanitize ;;
+    all) tests && java_here dev.shardsmith.gpu.GpuTimings ;;
+    *) sed -n '2,/^set/p' "${BASH_SOURCE[0]}" | sed -e '$d' -e 's/^# \{0,1\}//' >&2; exit 2 ;;
+esac

@@ -149,16 +149,26 @@ final class LaunchLayout {
             findings.warning(
                     "launch.load", script.name(), "no option --load: the run starts from random weights", "--load DIR");
         }
-        boolean fresh = args.flag("finetune") || args.flag("no_load_rng");
-        if (view.layout() == Layout.MEGATRON
-                && !fresh
-                && !view.state().entries().isEmpty()
-                && !view.state().entries().containsKey("rng_state")) {
+        boolean released = view.iterationFolder().filter("release"::equals).isPresent();
+        if (view.layout() != Layout.MEGATRON
+                || released
+                || args.flag("finetune")
+                || view.state().entries().isEmpty()) {
+            return;
+        }
+        state(args, "rng_state", "no random number state", "no_load_rng", "--no-load-rng");
+        state(args, "optimizer", "no optimizer state", "no_load_optim", "--no-load-optim");
+    }
+
+    private void state(ArgumentValues args, String entry, String what, String field, String option)
+            throws CheckpointException {
+        boolean there = view.state().entries().containsKey(entry);
+        if (!there && !args.flag(field)) {
             findings.error(
                     "launch.state",
                     script.name(),
-                    "the checkpoint has no random number state, and the run stops without it",
-                    "add --no-load-rng");
+                    "the checkpoint has %s, and the run stops without it".formatted(what),
+                    "add " + option + " or --finetune");
         }
     }
 }

@@ -30,7 +30,6 @@ final class ModelArguments {
             case "mamba_state_dim" -> given.isPresent() ? given : Optional.of("128");
             case "mamba_head_dim" -> given.isPresent() ? given : Optional.of("64");
             case "mamba_num_groups" -> given.isPresent() ? given : Optional.of("8");
-            case "add_qkv_bias" -> queryBias();
             case "add_bias_linear" -> given.isPresent() ? given : olderBias();
             default -> given;
         };
@@ -77,10 +76,6 @@ final class ModelArguments {
         return hidden.isPresent() && headWidth > 0
                 ? Optional.of(Long.toString(2L * hidden.getAsInt() / headWidth))
                 : Optional.empty();
-    }
-
-    private Optional<String> queryBias() throws CheckpointException {
-        return args.flag("add_bias_linear") ? Optional.of("True") : args.text("add_qkv_bias");
     }
 
     private Optional<String> olderBias() throws CheckpointException {

@@ -27,7 +27,7 @@ import java.util.function.LongConsumer;
  *
  * <p>The tensors are the same for every layout of one model; the files are those of one checkpoint.
  *
- * @param tensors in the order of the model
+ * @param tensors in the order in which the source has them
  * @param files in the order of their paths
  */
 public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> files) {
@@ -65,7 +65,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
     static List<TensorEntry> tensors(ModelView view, OrderedWork work, LongConsumer progress) throws IOException {
         List<TensorEntry> entries = new ArrayList<>();
         List<Callable<TensorEntry>> tasks = new ArrayList<>();
-        List<LogicalTensor> tensors = List.copyOf(view.tensors().values());
+        List<LogicalTensor> tensors = FileOrder.of(view);
         for (LogicalTensor tensor : tensors) {
             tasks.add(() -> entry(tensor));
         }

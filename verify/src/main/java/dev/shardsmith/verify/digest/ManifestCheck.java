@@ -43,14 +43,14 @@ public final class ManifestCheck {
     }
 
     /** True if at least one of the manifest's files is there, so that the files can be checked. */
-    public boolean hasFiles() {
+    public boolean isAboutFiles() {
         return manifest.files().stream().anyMatch(entry -> Files.isRegularFile(resolve(entry)));
     }
 
     /** Checks sizes and blocks of the files. Needs no readable checkpoint. */
     public List<ManifestFinding> checkFiles(int workers) throws IOException {
         List<ManifestFinding> findings = new ArrayList<>();
-        if (!hasFiles()) {
+        if (!isAboutFiles()) {
             return findings;
         }
         List<Callable<List<ManifestFinding>>> tasks = new ArrayList<>();

@@ -1,0 +1,105 @@
+package dev.shardsmith.verify.inspect;
+
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.verify.digest.BlockReader;
+import dev.shardsmith.verify.digest.OrderedWork;
+import dev.shardsmith.verify.digest.TensorReading;
+import dev.shardsmith.verify.digest.TensorStatistics;
+import dev.shardsmith.verify.digest.ValueHistogram;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.function.LongConsumer;
+
+/**
+ * What reading one tensor tells.
+ *
+ * @param tensor the tensor
+ * @param figures of its values; empty if its type has no numeric meaning
+ * @param bars where its values lie, in equal steps
+ * @param disagreements copies on other ranks that are different
+ */
+public record TensorSurvey(
+        LogicalTensor tensor,
+        Optional<Figures> figures,
+        List<ValueHistogram.Bar> bars,
+        List<ReplicaDisagreement> disagreements) {
+    private static final int BARS = 40;
+
+    /**
+     * Figures of values; minimum, maximum, mean and deviation are of the finite ones.
+     *
+     * @param values number of values of every kind
+     * @param finite number of finite values
+     * @param min the smallest, 0 if there is none
+     * @param max the largest, 0 if there is none
+     * @param mean their mean
+     * @param std their standard deviation
+     * @param zeros number of zeros
+     * @param nans number of NaN values
+     * @param infinities number of infinities
+     */
+    public record Figures(
+            long values,
+            long finite,
+            double min,
+            double max,
+            double mean,
+            double std,
+            long zeros,
+            long nans,
+            long infinities) {}
+
+    /** Reads tensors, side by side, and tells of each in the given order. */
+    public static List<TensorSurvey> of(Collection<LogicalTensor> tensors, int workers, LongConsumer progress)
+            throws IOException {
+        List<TensorSurvey> surveys = new ArrayList<>();
+        List<Callable<TensorSurvey>> tasks = new ArrayList<>();
+        for (LogicalTensor tensor : tensors) {
+            tasks.add(() -> of(tensor));
+        }
+        try (OrderedWork work = new OrderedWork(workers)) {
+            work.inOrder(tasks.iterator(), survey -> {
+                surveys.add(survey);
+                progress.accept(survey.tensor().bytes());
+            });
+        }
+        return surveys;
+    }
+
+    private static TensorSurvey of(LogicalTensor tensor) throws IOException {
+        TensorReading reading = TensorReading.of(tensor);
+        Optional<TensorStatistics> statistics = TensorStatistics.of(tensor.dtype());
+        if (statistics.isPresent()) {
+            BlockReader reader = new BlockReader();
+            ByteBuffer block = reading.newBuffer();
+            for (long i = 0; i < reading.grid().blocks(); i++) {
+                reading.read(reader, i, block);
+                statistics.get().add(block, block.remaining() / reading.dtype().byteSize());
+            }
+        }
+        List<ValueHistogram.Bar> bars = statistics
+                .map(values -> values.histogram().linear(values.min(), values.max(), BARS))
+                .orElse(List.of());
+        return new TensorSurvey(
+                tensor, statistics.map(TensorSurvey::figures), bars, ReplicaDisagreement.of(tensor));
+    }
+
+    private static Figures figures(TensorStatistics statistics) {
+        boolean any = statistics.finite() > 0;
+        return new Figures(
+                statistics.values(),
+                statistics.finite(),
+                any ? statistics.min() : 0,
+                any ? statistics.max() : 0,
+                statistics.mean(),
+                statistics.std(),
+                statistics.zeros(),
+                statistics.nans(),
+                statistics.infinities());
+    }
+}

@@ -2,13 +2,20 @@ package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ProgressMeter;
 import dev.shardsmith.reshard.rule.Glob;
+import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.diff.CheckpointDiff;
 import dev.shardsmith.verify.diff.DiffOptions;
 import dev.shardsmith.verify.diff.DiffResult;
 import dev.shardsmith.verify.diff.Tolerance;
+import dev.shardsmith.verify.inspect.TensorSurvey;
+import dev.shardsmith.verify.report.DiffReport;
+import dev.shardsmith.verify.report.HtmlReport;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import org.apache.commons.cli.Options;
 
 /** {@code shardsmith diff A B}: compares two checkpoints of any layouts, tensor by tensor. */
@@ -46,7 +53,8 @@ final class DiffCommand implements Command {
                 Flags.value("ignore", "GLOB", "leave out these tensors; may be repeated"),
                 Flags.value("true-vocab", "N", "compare the first N rows of the vocabulary only"),
                 Flags.value("workers", "N", "threads; as many as processors if not given"),
-                Flags.json());
+                Flags.json(),
+                Flags.html());
         Opening.FLAGS.forEach(options::addOption);
         return options;
     }
@@ -58,15 +66,25 @@ final class DiffCommand implements Command {
                         "shardsmith diff samples/hybrid-tp2-pp2 /tmp/tp1", "Check that a conversion kept every bit"),
                 new Example(
                         "shardsmith diff samples/hybrid-tp2-pp2 /tmp/tp1 --tensors '*.mixer.*' --json",
-                        "Compare the Mamba mixers only, for a script"));
+                        "Compare the Mamba mixers only, for a script"),
+                new Example(
+                        "shardsmith diff samples/hybrid-tp2-pp2 /tmp/tp1 --html /tmp/diff.html",
+                        "Look at the differences in a browser"));
     }
 
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         DiffOptions options = options(line);
+        Optional<Path> html = line.file("html");
         try (ModelView left = Opening.open(line.path(0), line, out);
                 ModelView right = Opening.open(line.path(1), line, out)) {
             DiffResult result = compare(left, right, options, out);
+            if (html.isPresent()) {
+                List<TensorSurvey> surveys = Surveys.of(compared(left, result), options.workers(), out);
+                HtmlReport.write(DiffReport.of(left, right, result, surveys, Version.line()), html.get());
+            }
+            left.files().verifyUnchanged();
+            right.files().verifyUnchanged();
             ExitCode exit = ExitCode.answer(result.same());
             if (line.has("json")) {
                 out.json(name(), exit.status(), json -> DiffJson.write(json, result));
@@ -75,6 +93,13 @@ final class DiffCommand implements Command {
             }
             return exit;
         }
+    }
+
+    private static List<LogicalTensor> compared(ModelView left, DiffResult result) {
+        return result.tensors().stream()
+                .map(diff -> left.tensors().get(diff.name()))
+                .filter(Objects::nonNull)
+                .toList();
     }
 
     private static DiffResult compare(ModelView left, ModelView right, DiffOptions options, Out out)

@@ -7,6 +7,7 @@ import dev.shardsmith.verify.diff.ElementPlace;
 import dev.shardsmith.verify.diff.StateDifference;
 import dev.shardsmith.verify.diff.TensorComparison;
 import dev.shardsmith.verify.diff.TensorDiff;
+import dev.shardsmith.verify.diff.ValuesPerElement;
 import dev.shardsmith.verify.diff.WorstElement;
 import java.io.IOException;
 import java.util.Optional;
@@ -21,6 +22,11 @@ final class DiffJson {
         for (TensorDiff.Status status : TensorDiff.Status.values()) {
             json.writeNumberField(status.id(), result.count(status));
         }
+        json.writeNumberField(
+                "retyped", result.tensors().stream().filter(TensorDiff::retyped).count());
+        json.writeNumberField(
+                "reshaped",
+                result.tensors().stream().filter(TensorDiff::reshaped).count());
         json.writeEndObject();
         json.writeNumberField("bytes", result.bytes());
         json.writeArrayFieldStart("tensors");
@@ -54,13 +60,10 @@ final class DiffJson {
         if (!diff.note().isEmpty()) {
             json.writeStringField("note", diff.note());
         }
-        if (diff.retyped() || diff.reshaped()) {
-            side(json, "left", diff.left());
-            side(json, "right", diff.right());
-        }
-        if (diff.comparison().isPresent()) {
-            figures(json, diff, diff.comparison().get());
-        }
+        side(json, "left", diff.left());
+        side(json, "right", diff.right());
+        // Where all bits are the same no values were compared: the figures are those of no difference.
+        figures(json, diff, diff.comparison().orElseGet(TensorComparison::new));
         json.writeEndObject();
     }
 
@@ -87,12 +90,14 @@ final class DiffJson {
         JsonParts.array(json, "ulpHistogram", figures.ulpHistogram());
         json.writeArrayFieldStart("worst");
         for (WorstElement worst : figures.worst()) {
+            long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
             json.writeStartObject();
-            JsonParts.array(json, "index", ElementPlace.index(diff.either(), worst.index()));
+            JsonParts.array(json, "index", ElementPlace.index(diff.either(), element));
             JsonParts.real(json, "left", worst.left());
             JsonParts.real(json, "right", worst.right());
-            place(json, "leftPlace", diff.left(), worst.index());
-            place(json, "rightPlace", diff.right(), worst.index());
+            JsonParts.real(json, "difference", worst.difference());
+            place(json, "leftPlace", diff.left(), element);
+            place(json, "rightPlace", diff.right(), element);
             json.writeEndObject();
         }
         json.writeEndArray();

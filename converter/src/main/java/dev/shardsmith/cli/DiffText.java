@@ -10,6 +10,7 @@ import dev.shardsmith.verify.diff.ElementPlace;
 import dev.shardsmith.verify.diff.StateDifference;
 import dev.shardsmith.verify.diff.TensorComparison;
 import dev.shardsmith.verify.diff.TensorDiff;
+import dev.shardsmith.verify.diff.ValuesPerElement;
 import dev.shardsmith.verify.diff.WorstElement;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -39,6 +40,10 @@ final class DiffText {
             worst(out, differing);
             out.line();
         }
+        result.tensors().stream()
+                .filter(diff -> !diff.note().isEmpty())
+                .limit(MOST_ROWS)
+                .forEach(diff -> out.line("note on " + diff.name() + ": " + diff.note()));
         state(out, result.state());
         result.ignored().forEach(ignored -> out.line("left out: " + ignored));
         String verdict = result.same() ? out.ink(Ink.GREEN, "same") : out.ink(Ink.RED, "different");
@@ -100,15 +105,16 @@ final class DiffText {
         }
         TensorDiff diff = first.get();
         WorstElement worst = diff.comparison().get().worst().get(0);
+        long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
         out.line();
         out.line("worst element of %s: %s"
-                .formatted(diff.name(), Arrays.toString(ElementPlace.index(diff.either(), worst.index()))));
-        out.line("  A %s  %s".formatted(worst.left(), place(diff.left(), worst)));
-        out.line("  B %s  %s".formatted(worst.right(), place(diff.right(), worst)));
+                .formatted(diff.name(), Arrays.toString(ElementPlace.index(diff.either(), element))));
+        out.line("  A %s  %s".formatted(worst.left(), place(diff.left(), element)));
+        out.line("  B %s  %s".formatted(worst.right(), place(diff.right(), element)));
     }
 
-    private static String place(Optional<LogicalTensor> side, WorstElement worst) throws IOException {
-        Optional<ElementPlace> place = side.isPresent() ? ElementPlace.of(side.get(), worst.index()) : Optional.empty();
+    private static String place(Optional<LogicalTensor> side, long element) throws IOException {
+        Optional<ElementPlace> place = side.isPresent() ? ElementPlace.of(side.get(), element) : Optional.empty();
         return place.map(found -> found.file() + " at byte " + found.offset()).orElse("");
     }
 

@@ -3,7 +3,13 @@ package dev.shardsmith.cli;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.verify.digest.StateTree;
+import dev.shardsmith.verify.inspect.Inspection;
+import dev.shardsmith.verify.inspect.TensorSurvey;
+import dev.shardsmith.verify.report.HtmlReport;
+import dev.shardsmith.verify.report.InspectReport;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import org.apache.commons.cli.Options;
@@ -40,7 +46,8 @@ final class InspectCommand implements Command {
                 Flags.flag("stats", "read the tensors and show minimum, maximum, mean, zeros and more"),
                 Flags.value("iteration", "N", "iteration to take instead of the one that the tracker names"),
                 Flags.value("workers", "N", "threads for --stats; as many as processors if not given"),
-                Flags.json());
+                Flags.json(),
+                Flags.html());
         Opening.FLAGS.forEach(options::addOption);
         return options;
     }
@@ -52,36 +59,47 @@ final class InspectCommand implements Command {
                 new Example("shardsmith inspect samples/hybrid-tp2-pp2 --tensors '*.mixer.*'", "List tensors by name"),
                 new Example(
                         "shardsmith inspect samples/hybrid-tp2-pp2 --objects args.num_layers", "Look up an argument"),
-                new Example("shardsmith inspect samples/hybrid-tp2-pp2 --stats", "Look for NaN and dead weights"));
+                new Example("shardsmith inspect samples/hybrid-tp2-pp2 --stats", "Look for NaN and dead weights"),
+                new Example(
+                        "shardsmith inspect samples/hybrid-tp2-pp2 --stats --html /tmp/inspect.html",
+                        "Look at the weights of each layer in a browser"));
     }
 
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         Optional<Glob> names = line.value("tensors").map(Glob::of);
+        Optional<Path> html = line.file("html");
         int workers = line.number("workers", 1).orElse(Runtime.getRuntime().availableProcessors());
         try (ModelView view = Opening.open(line.path(0), line, out)) {
-            List<LogicalTensor> tensors = view.tensors().values().stream()
+            Inspection inspection = Inspection.of(view);
+            List<LogicalTensor> tensors = inspection.tensors().stream()
                     .filter(tensor ->
                             names.map(glob -> glob.matches(tensor.name())).orElse(true))
                     .toList();
-            Optional<ModelStatistics> statistics =
-                    line.has("stats") ? Optional.of(ModelStatistics.of(tensors, workers, out)) : Optional.empty();
-            statistics.ifPresent(found -> found.warnings().forEach(out::warn));
+            Optional<List<TensorSurvey>> surveys =
+                    line.has("stats") ? Optional.of(Surveys.of(tensors, workers, out)) : Optional.empty();
+            surveys.ifPresent(found -> Surveys.warnings(found).forEach(out::warn));
             Optional<List<ObjectTree.Entry>> objects = line.has("objects")
                     ? Optional.of(
                             ObjectTree.of(view.state(), line.value("objects").orElse("")))
                     : Optional.empty();
             CheckpointSummary summary = CheckpointSummary.of(view);
+            if (html.isPresent()) {
+                List<TensorSurvey> read = surveys.orElse(List.of());
+                List<StateTree.Leaf> state = StateTree.outline(view.state());
+                long wasted = summary.wastedBytes();
+                HtmlReport.write(InspectReport.of(inspection, read, wasted, state, Version.line()), html.get());
+            }
             if (line.has("json")) {
-                InspectJson document = new InspectJson(view, summary, tensors, statistics, objects);
+                InspectJson document = new InspectJson(view, summary, tensors, surveys, objects);
                 out.json(name(), ExitCode.OK.status(), document);
             } else {
                 InspectText text = new InspectText(out, view, summary);
                 text.summary();
-                if (line.has("tensors") && statistics.isEmpty()) {
+                if (line.has("tensors") && surveys.isEmpty()) {
                     text.tensors(tensors);
                 }
-                statistics.ifPresent(found -> text.statistics(tensors, found));
+                surveys.ifPresent(text::statistics);
                 objects.ifPresent(text::objects);
             }
             return ExitCode.OK;

@@ -4,8 +4,8 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
-import dev.shardsmith.verify.digest.TensorStatistics;
-import dev.shardsmith.verify.digest.ValueHistogram;
+import dev.shardsmith.verify.inspect.ReplicaDisagreement;
+import dev.shardsmith.verify.inspect.TensorSurvey;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -16,11 +16,9 @@ record InspectJson(
         ModelView view,
         CheckpointSummary summary,
         List<LogicalTensor> tensors,
-        Optional<ModelStatistics> statistics,
+        Optional<List<TensorSurvey>> surveys,
         Optional<List<ObjectTree.Entry>> objects)
         implements JsonBody {
-    private static final int BARS = 20;
-
     @Override
     public void write(JsonGenerator json) throws IOException {
         json.writeStringField("path", view.path().toString());
@@ -38,6 +36,9 @@ record InspectJson(
             tensor(json, tensors.get(i), i);
         }
         json.writeEndArray();
+        if (surveys.isPresent()) {
+            disagreements(json, surveys.get());
+        }
         names(json, "unknown", view.unknown());
         json.writeNumberField("extraStates", view.extraStates().size());
         if (objects.isPresent()) {
@@ -53,16 +54,14 @@ record InspectJson(
         JsonParts.shape(json, "shape", tensor.shape());
         json.writeNumberField("bytes", tensor.bytes());
         json.writeStringField("division", tensor.division());
-        if (statistics.isPresent()) {
-            Optional<TensorStatistics> found = statistics.get().tensors().get(index);
-            if (found.isPresent()) {
-                statistics(json, found.get());
-            }
+        if (surveys.isPresent() && surveys.get().get(index).figures().isPresent()) {
+            statistics(json, surveys.get().get(index));
         }
         json.writeEndObject();
     }
 
-    private static void statistics(JsonGenerator json, TensorStatistics values) throws IOException {
+    private static void statistics(JsonGenerator json, TensorSurvey survey) throws IOException {
+        TensorSurvey.Figures values = survey.figures().orElseThrow();
         json.writeObjectFieldStart("statistics");
         if (values.finite() > 0) {
             JsonParts.real(json, "min", values.min());
@@ -74,14 +73,28 @@ record InspectJson(
         json.writeNumberField("zeros", values.zeros());
         json.writeNumberField("nans", values.nans());
         json.writeNumberField("infinities", values.infinities());
-        if (values.finite() > 0) {
-            List<ValueHistogram.Bar> bars = values.histogram().linear(values.min(), values.max(), BARS);
-            json.writeFieldName("histogram");
-            double[] counts =
-                    bars.stream().mapToDouble(ValueHistogram.Bar::count).toArray();
-            json.writeArray(counts, 0, counts.length);
-        }
+        JsonParts.array(
+                json,
+                "histogram",
+                survey.bars().stream().mapToLong(bar -> Math.round(bar.count())).toArray());
         json.writeEndObject();
+    }
+
+    private static void disagreements(JsonGenerator json, List<TensorSurvey> surveys) throws IOException {
+        json.writeArrayFieldStart("disagreements");
+        for (TensorSurvey survey : surveys) {
+            for (ReplicaDisagreement replica : survey.disagreements()) {
+                json.writeStartObject();
+                json.writeStringField("tensor", replica.tensor());
+                json.writeStringField("part", replica.part().toString());
+                json.writeStringField(
+                        "file", replica.file().map(Object::toString).orElse(""));
+                json.writeNumberField("different", replica.comparison().differing());
+                JsonParts.real(json, "maxAbs", replica.comparison().maxAbs());
+                json.writeEndObject();
+            }
+        }
+        json.writeEndArray();
     }
 
     private static void objects(JsonGenerator json, List<ObjectTree.Entry> entries) throws IOException {

@@ -6,11 +6,10 @@ import dev.shardsmith.cli.terminal.Table;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
-import dev.shardsmith.verify.digest.TensorStatistics;
+import dev.shardsmith.verify.inspect.TensorSurvey;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** What is in a checkpoint, as text. */
@@ -121,7 +120,7 @@ final class InspectText {
         out.table(table);
     }
 
-    void statistics(List<LogicalTensor> tensors, ModelStatistics statistics) {
+    void statistics(List<TensorSurvey> surveys) {
         Table table = new Table()
                 .column("tensor", Table.Align.LEFT)
                 .column("min", Table.Align.RIGHT)
@@ -131,14 +130,13 @@ final class InspectText {
                 .column("zeros", Table.Align.RIGHT)
                 .column("nan", Table.Align.RIGHT)
                 .column("inf", Table.Align.RIGHT);
-        for (int i = 0; i < tensors.size(); i++) {
-            Optional<TensorStatistics> found = statistics.tensors().get(i);
-            String name = tensors.get(i).name();
-            if (found.isEmpty()) {
+        for (TensorSurvey survey : surveys) {
+            String name = survey.tensor().name();
+            if (survey.figures().isEmpty()) {
                 table.row(name, "-", "-", "-", "-", "-", "-", "-");
                 continue;
             }
-            TensorStatistics values = found.get();
+            TensorSurvey.Figures values = survey.figures().get();
             boolean any = values.finite() > 0;
             table.row(
                     name,

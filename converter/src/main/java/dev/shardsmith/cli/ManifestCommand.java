@@ -100,6 +100,9 @@ final class ManifestCommand implements Command {
     private ExitCode check(Path file, int workers, Arguments line, Out out) throws UsageException, IOException {
         CheckpointManifest manifest = CheckpointManifest.read(file);
         ManifestCheck check = new ManifestCheck(manifest, line.path(0));
+        if (!check.isAboutFiles()) {
+            out.note("the files are not those of the manifest: the tensors alone are checked");
+        }
         List<ManifestFinding> findings = new ArrayList<>(check.checkFiles(workers));
         try (ModelView view = Opening.open(line.path(0), line, out);
                 ProgressMeter meter = out.progress("check", bytes(view))) {
@@ -109,7 +112,7 @@ final class ManifestCommand implements Command {
             if (findings.isEmpty()) {
                 throw unreadable;
             }
-            out.warn("the checkpoint cannot be opened: " + unreadable.problem());
+            findings.add(ManifestFinding.unreadable("the checkpoint cannot be opened: " + unreadable.problem()));
         }
         ExitCode exit = ExitCode.answer(findings.isEmpty());
         if (line.has("json")) {
@@ -177,8 +180,10 @@ final class ManifestCommand implements Command {
             json.writeStringField("code", finding.code().id());
             json.writeStringField("tensor", finding.tensor());
             json.writeStringField("file", finding.file());
-            json.writeNumberField("offset", finding.offset());
-            json.writeNumberField("length", finding.length());
+            if (finding.length() > 0) {
+                json.writeNumberField("offset", finding.offset());
+                json.writeNumberField("length", finding.length());
+            }
             json.writeStringField("message", finding.message());
             json.writeEndObject();
         }

@@ -11,6 +11,11 @@ final class Version {
 
     private Version() {}
 
+    /** Name and version, for the foot of a report. */
+    static String line() {
+        return TOOL + " " + current();
+    }
+
     /** The version, such as {@code 0.1.0}. */
     static String current() {
         try (InputStream resource = Version.class.getResourceAsStream("version.txt")) {

@@ -35,6 +35,11 @@ public record ManifestFinding(Code code, String tensor, String file, long offset
         }
     }
 
+    /** The finding that the checkpoint cannot be opened at all, so that its tensors were not checked. */
+    public static ManifestFinding unreadable(String message) {
+        return new ManifestFinding(Code.UNREADABLE, "", "", 0, 0, message);
+    }
+
     static ManifestFinding ofFile(Code code, String file, String message) {
         return new ManifestFinding(code, "", file, 0, 0, message);
     }

@@ -22,6 +22,7 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 
 /**
@@ -33,6 +34,9 @@ import java.util.zip.CRC32C;
 public final class StateTree {
     /** A tree larger than this is cut: nobody reads it, and a small pickle can describe a huge one. */
     private static final int MOST_LEAVES = 1_000_000;
+
+    /** Where Megatron keeps the weights, one entry for each virtual stage: they are compared as tensors. */
+    private static final Pattern MODEL = Pattern.compile("model\\d*");
 
     private final ModelState state;
     private final boolean digests;
@@ -68,7 +72,9 @@ public final class StateTree {
     private List<Leaf> flatten() throws IOException {
         List<Node> roots = new ArrayList<>();
         for (Map.Entry<String, PyValue> entry : state.entries().entrySet()) {
-            roots.add(new Node(entry.getKey(), entry.getValue()));
+            if (!MODEL.matcher(entry.getKey()).matches()) {
+                roots.add(new Node(entry.getKey(), entry.getValue()));
+            }
         }
         push(roots);
         while (!open.isEmpty() && leaves.size() < MOST_LEAVES) {

@@ -65,10 +65,13 @@ public final class LayerOutline {
                 symbol = 'M';
             } else if (name.contains(".experts.") || name.contains(".router.")) {
                 symbol = 'E';
-            } else if (name.contains("self_attention.") || name.contains("self_attn.") || name.contains(".q_proj.")
+            } else if (name.contains("self_attention.")
+                    || name.contains("self_attn.")
+                    || name.contains(".q_proj.")
                     || name.contains(".Wqkv.")) {
                 symbol = symbol == 'M' ? symbol : '*';
-            } else if (symbol == 0 && (name.contains(".mlp.") || name.contains(".up_proj.") || name.contains(".fc1."))) {
+            } else if (symbol == 0
+                    && (name.contains(".mlp.") || name.contains(".up_proj.") || name.contains(".fc1."))) {
                 symbol = '-';
             }
         }

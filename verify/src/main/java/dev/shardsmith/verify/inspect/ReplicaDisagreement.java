@@ -41,8 +41,7 @@ public record ReplicaDisagreement(String tensor, Box part, Optional<Path> file, 
         for (Piece piece : tensor.pieces()) {
             Optional<Box> common = piece.box().intersect(box);
             if (common.isPresent()) {
-                inside.add(new Piece(
-                        common.get().relativeTo(box.offset()).offset(), piece.view(common.get())));
+                inside.add(new Piece(common.get().relativeTo(box.offset()).offset(), piece.view(common.get())));
             }
         }
         return LogicalTensor.of(tensor.name(), tensor.dtype(), box.shape(), "", inside, List.of());

@@ -85,8 +85,7 @@ public record TensorSurvey(
         List<ValueHistogram.Bar> bars = statistics
                 .map(values -> values.histogram().linear(values.min(), values.max(), BARS))
                 .orElse(List.of());
-        return new TensorSurvey(
-                tensor, statistics.map(TensorSurvey::figures), bars, ReplicaDisagreement.of(tensor));
+        return new TensorSurvey(tensor, statistics.map(TensorSurvey::figures), bars, ReplicaDisagreement.of(tensor));
     }
 
     private static Figures figures(TensorStatistics statistics) {

@@ -41,7 +41,9 @@ public final class DiffReport {
         long wrong = result.tensors().size() - result.count(Status.SAME);
         ReportDocument.Builder report = ReportDocument.of(
                 "diff",
-                wrong == 0 ? "No tensor differs" : wrong + " of " + result.tensors().size() + " tensors differ",
+                wrong == 0
+                        ? "No tensor differs"
+                        : wrong + " of " + result.tensors().size() + " tensors differ",
                 wrong == 0 ? Tone.GOOD : Tone.BAD);
         report.subject("left", left.path() + ", " + left.layout().id() + ", " + left.parallelism());
         report.subject("right", right.path() + ", " + right.layout().id() + ", " + right.parallelism());
@@ -56,8 +58,8 @@ public final class DiffReport {
                 .column("max ulp", Unit.COUNT);
         Map<String, TensorSurvey> known = new HashMap<>();
         surveys.forEach(survey -> known.put(survey.tensor().name(), survey));
-        LayerOutline outline = LayerOutline.of(
-                result.tensors().stream().map(TensorDiff::name).toList());
+        LayerOutline outline =
+                LayerOutline.of(result.tensors().stream().map(TensorDiff::name).toList());
         double[] worst = new double[outline.layers().size()];
         int[] different = new int[worst.length];
         for (TensorDiff diff : result.tensors()) {
@@ -93,9 +95,7 @@ public final class DiffReport {
         boolean valued = diff.comparison().isPresent() || diff.status() == Status.SAME;
         TensorComparison comparison = diff.comparison().orElseGet(TensorComparison::new);
         double[] values = valued
-                ? new double[] {
-                    comparison.differing(), comparison.maxAbs(), comparison.maxRel(), comparison.maxUlp()
-                }
+                ? new double[] {comparison.differing(), comparison.maxAbs(), comparison.maxRel(), comparison.maxUlp()}
                 : new double[] {Double.NaN, Double.NaN, Double.NaN, Double.NaN};
         return new TensorRow(
                 diff.name(),
@@ -135,8 +135,7 @@ public final class DiffReport {
     }
 
     private static String place(Optional<LogicalTensor> tensor, long element) throws IOException {
-        Optional<ElementPlace> place =
-                tensor.isPresent() ? ElementPlace.of(tensor.get(), element) : Optional.empty();
+        Optional<ElementPlace> place = tensor.isPresent() ? ElementPlace.of(tensor.get(), element) : Optional.empty();
         return place.map(found -> " (" + found + ")").orElse("");
     }
 

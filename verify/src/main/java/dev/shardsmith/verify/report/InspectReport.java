@@ -6,7 +6,6 @@ import dev.shardsmith.verify.digest.StateTree;
 import dev.shardsmith.verify.inspect.Inspection;
 import dev.shardsmith.verify.inspect.LayerOutline;
 import dev.shardsmith.verify.inspect.ReplicaDisagreement;
-import dev.shardsmith.verify.inspect.StorageWaste;
 import dev.shardsmith.verify.inspect.TensorSurvey;
 import dev.shardsmith.verify.report.ReportDocument.Fact;
 import dev.shardsmith.verify.report.ReportDocument.Finding;
@@ -30,19 +29,19 @@ public final class InspectReport {
      * The document.
      *
      * @param surveys what reading the tensors told; empty if they were not read
-     * @param wastes files with unused storage
+     * @param wastedBytes bytes of storages that no tensor shows
      * @param state options and other state
      * @param footer the last line
      */
     public static ReportDocument of(
             Inspection inspection,
             List<TensorSurvey> surveys,
-            List<StorageWaste> wastes,
+            long wastedBytes,
             List<StateTree.Leaf> state,
             String footer)
             throws IOException {
         ModelView view = inspection.view();
-        Tone tone = findings(surveys, wastes).isEmpty() ? Tone.NEUTRAL : Tone.WARNING;
+        Tone tone = findings(surveys).isEmpty() ? Tone.NEUTRAL : Tone.WARNING;
         ReportDocument.Builder report =
                 ReportDocument.of("inspect", view.layout().id() + ", " + view.parallelism(), tone);
         report.subject("checkpoint", view.path().toString());
@@ -53,7 +52,10 @@ public final class InspectReport {
         report.fact("elements", String.valueOf(inspection.elements()));
         report.fact("bytes", String.valueOf(inspection.bytes()));
         inspection.bytesByType().forEach((type, bytes) -> report.fact(type, bytes + " bytes"));
-        findings(surveys, wastes).forEach(report::finding);
+        if (wastedBytes > 0) {
+            report.fact("waste", wastedBytes + " bytes of storages that no tensor shows");
+        }
+        findings(surveys).forEach(report::finding);
         inspection.fileSizes().forEach((file, bytes) -> report.rank(file, bytes, ""));
         tensors(report, inspection, surveys);
         List<List<String>> rows =
@@ -62,7 +64,7 @@ public final class InspectReport {
         return report.footer(footer).build();
     }
 
-    private static List<Finding> findings(List<TensorSurvey> surveys, List<StorageWaste> wastes) {
+    private static List<Finding> findings(List<TensorSurvey> surveys) {
         List<Finding> findings = new java.util.ArrayList<>();
         for (TensorSurvey survey : surveys) {
             for (ReplicaDisagreement replica : survey.disagreements()) {
@@ -78,7 +80,9 @@ public final class InspectReport {
                                         replica.comparison().maxAbs()),
                         "find out which rank is right; a conversion takes the first one"));
             }
-            if (survey.figures().map(figures -> figures.nans() + figures.infinities() > 0).orElse(false)) {
+            if (survey.figures()
+                    .map(figures -> figures.nans() + figures.infinities() > 0)
+                    .orElse(false)) {
                 TensorSurvey.Figures figures = survey.figures().orElseThrow();
                 findings.add(new Finding(
                         Severity.WARNING,
@@ -87,14 +91,6 @@ public final class InspectReport {
                         figures.nans() + " NaN, " + figures.infinities() + " infinite",
                         ""));
             }
-        }
-        for (StorageWaste waste : wastes) {
-            findings.add(new Finding(
-                    Severity.INFO,
-                    "storage-waste",
-                    waste.file().toString(),
-                    waste.wasted() + " of " + waste.stored() + " bytes of storage belong to no tensor",
-                    "convert the checkpoint: its copy has none of them"));
         }
         return findings;
     }
@@ -142,9 +138,8 @@ public final class InspectReport {
 
     private static double[] values(Optional<TensorSurvey> survey) {
         return survey.flatMap(TensorSurvey::figures)
-                .map(figures -> new double[] {
-                    figures.min(), figures.max(), figures.mean(), figures.std(), figures.zeros()
-                })
+                .map(figures ->
+                        new double[] {figures.min(), figures.max(), figures.mean(), figures.std(), figures.zeros()})
                 .orElse(new double[] {Double.NaN, Double.NaN, Double.NaN, Double.NaN, Double.NaN});
     }
 

@@ -31,7 +31,8 @@ public final class LayerMaps {
         for (int i = 0; i < outline.layers().size(); i++) {
             LayerOutline.Layer layer = outline.layers().get(i);
             layer.kind().ifPresent(kinds::add);
-            String symbol = layer.kind().map(kind -> String.valueOf(kind.symbol())).orElse("?");
+            String symbol =
+                    layer.kind().map(kind -> String.valueOf(kind.symbol())).orElse("?");
             cells.add(new LayerCell(i, layer.label(), symbol, value.applyAsDouble(i), note.apply(i)));
         }
         List<Fact> legend = kinds.stream()

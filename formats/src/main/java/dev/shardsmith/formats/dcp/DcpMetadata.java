@@ -2,7 +2,9 @@ package dev.shardsmith.formats.dcp;
 
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -17,8 +19,7 @@ final class DcpMetadata {
     static final int NO_FILE = -1;
 
     private final String source;
-    private final List<String> names;
-    private final Map<String, Integer> ids;
+    private final NameIndex names;
     private final List<DcpDType> dtypes;
     private final Longs entries;
     private final Longs geometry;
@@ -26,6 +27,7 @@ final class DcpMetadata {
     private final List<String> files;
     private final List<List<String>> transforms;
     private final Map<String, List<PyValue>> plannerPaths;
+    private final NameIndex dottedPaths;
     private final Map<String, Shape> originalShapes;
     private final List<DcpFinding> findings;
     private final DcpOrigin origin;
@@ -33,7 +35,6 @@ final class DcpMetadata {
     DcpMetadata(DcpMetadataBuilder from) {
         this.source = from.source;
         this.names = from.names;
-        this.ids = from.ids;
         this.dtypes = from.dtypes;
         this.entries = from.entries;
         this.geometry = from.geometry;
@@ -41,6 +42,7 @@ final class DcpMetadata {
         this.files = List.copyOf(from.files.keySet());
         this.transforms = List.copyOf(from.transforms.keySet());
         this.plannerPaths = from.plannerPaths;
+        this.dottedPaths = from.dottedPaths;
         this.originalShapes = from.originalShapes;
         this.findings = from.findings;
         this.origin = from.origin;
@@ -62,7 +64,7 @@ final class DcpMetadata {
 
     /** The number of an entry, or -1. */
     int find(String name) {
-        return ids.getOrDefault(name, -1);
+        return names.find(name);
     }
 
     String name(int entry) {
@@ -135,7 +137,13 @@ final class DcpMetadata {
 
     /** The path of an entry in the nested state dict; empty if none is recorded. */
     List<PyValue> plannerPath(String name) {
-        return plannerPaths.getOrDefault(name, List.of());
+        List<PyValue> path = plannerPaths.get(name);
+        if (path != null) {
+            return path;
+        }
+        return dottedPaths.find(name) < 0
+                ? List.of()
+                : Arrays.stream(name.split("\\.", -1)).<PyValue>map(PyStr::new).toList();
     }
 
     /** Shapes of tensors that Megatron stored as flattened ranges, before it reformulated them. */

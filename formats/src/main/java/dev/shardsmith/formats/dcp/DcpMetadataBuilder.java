@@ -5,6 +5,7 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.dcp.DcpMetadata.DcpDType;
 import dev.shardsmith.formats.dcp.DcpMetadata.DcpOrigin;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -36,6 +37,8 @@ final class DcpMetadataBuilder {
     /** Where an item lies. */
     record Place(String path, long offset, long length, List<String> transforms) {}
 
+    private record Pending(String name, Optional<long[]> offsets, long position, Place place) {}
+
     private record Box(long[] offsets) {
         @Override
         public boolean equals(Object other) {
@@ -49,28 +52,27 @@ final class DcpMetadataBuilder {
     }
 
     final String source;
-    final List<String> names = new ArrayList<>();
-    final Map<String, Integer> ids = new HashMap<>();
+    final NameIndex names = new NameIndex();
     final List<DcpDType> dtypes = new ArrayList<>();
     final Longs entries = new Longs();
     final Longs geometry = new Longs();
     final Longs rows = new Longs();
     final Map<String, Integer> files = new LinkedHashMap<>();
     final Map<List<String>, Integer> transforms = new LinkedHashMap<>();
+    /** Paths that are not the name cut at its dots. */
     final Map<String, List<PyValue>> plannerPaths = new HashMap<>();
+    /** Names whose path is the name cut at its dots, which most are. */
+    final NameIndex dottedPaths = new NameIndex();
+
     final Map<String, Shape> originalShapes = new LinkedHashMap<>();
     final List<DcpFinding> findings = new ArrayList<>();
     DcpOrigin origin = new DcpOrigin("", false);
 
-    // Places whose tensor was not seen yet, or all of them until finish(): names, and per place index of the box, its
-    // rank
-    // or -1, file, offset, length, transforms, position among the chunks.
-    private final List<String> placed = new ArrayList<>();
-    private final Longs places = new Longs();
-    private static final int PLACE_FIELDS = 7;
+    /** Places whose entry was not seen yet. */
+    private final List<Pending> pending = new ArrayList<>();
 
+    private final Map<Integer, Map<Box, Integer>> manyChunks = new HashMap<>();
     private final Map<String, DcpDType> dtypeNames = new HashMap<>();
-    private final Map<PyValue, PyValue> pathParts = new HashMap<>();
 
     DcpMetadataBuilder(String source) {
         this.source = source;
@@ -102,22 +104,35 @@ final class DcpMetadataBuilder {
         if (place.offset() < 0 || place.length() < 0) {
             throw malformed(name, "the item lies at byte " + place.offset() + " and has " + place.length() + " bytes");
         }
-        int file = files.computeIfAbsent(place.path(), path -> files.size());
-        int transform = transforms.computeIfAbsent(place.transforms(), list -> transforms.size());
-        int box = offsets.isPresent() ? geometry.add(offsets.get()) : 0;
-        int rank = offsets.isPresent() ? offsets.get().length : -1;
-        placed.add(name);
-        places.add(box, rank, file, place.offset(), place.length(), transform, position);
+        int entry = names.find(name);
+        if (entry < 0) {
+            pending.add(new Pending(name, offsets, position, place));
+        } else {
+            join(entry, offsets, position, place);
+        }
     }
 
     void plannerPath(String name, List<PyValue> path) {
-        // A million paths have a few hundred different keys.
-        PyValue[] shared = path.toArray(PyValue[]::new);
-        for (int i = 0; i < shared.length; i++) {
-            PyValue known = pathParts.putIfAbsent(shared[i], shared[i]);
-            shared[i] = known == null ? shared[i] : known;
+        if (isDotted(name, path)) {
+            dottedPaths.add(name);
+        } else {
+            plannerPaths.put(name, path);
         }
-        plannerPaths.put(name, List.of(shared));
+    }
+
+    private static boolean isDotted(String name, List<PyValue> path) {
+        int at = 0;
+        for (PyValue part : path) {
+            if (!(part instanceof PyStr key)
+                    || key.value().indexOf('.') >= 0
+                    || !name.startsWith(key.value(), at)
+                    || (at + key.value().length() < name.length()
+                            && name.charAt(at + key.value().length()) != '.')) {
+                return false;
+            }
+            at += key.value().length() + 1;
+        }
+        return at == name.length() + 1;
     }
 
     void originalShape(String name, long[] shape) throws CheckpointException {
@@ -126,21 +141,12 @@ final class DcpMetadataBuilder {
     }
 
     DcpMetadata finish() {
-        Map<Integer, Map<Box, Integer>> manyChunks = new HashMap<>();
-        for (int i = 0; i < placed.size(); i++) {
-            int at = i * PLACE_FIELDS;
-            Integer entry = ids.get(placed.get(i));
-            int row = entry == null ? -1 : rowOf(entry, at, manyChunks);
-            if (row < 0) {
-                finding(
-                        DcpFinding.Code.UNUSED_DATA,
-                        placed.get(i),
-                        "a place in " + "a data file is given for a chunk of " + placed.get(i)
-                                + " that does not exist");
-                continue;
-            }
-            for (int field = 1; field < ROW_FIELDS; field++) {
-                rows.set(row * ROW_FIELDS + field, places.get(at + 1 + field));
+        for (Pending later : pending) {
+            int entry = names.find(later.name());
+            if (entry < 0) {
+                unused(later.name());
+            } else {
+                join(entry, later.offsets(), later.position(), later.place());
             }
         }
         geometry.trim();
@@ -149,25 +155,44 @@ final class DcpMetadataBuilder {
         return new DcpMetadata(this);
     }
 
-    private int rowOf(int entry, int place, Map<Integer, Map<Box, Integer>> manyChunks) {
+    private void join(int entry, Optional<long[]> offsets, long position, Place place) {
+        int row = rowOf(entry, offsets, position);
+        if (row < 0) {
+            unused(names.get(entry));
+            return;
+        }
+        int at = row * ROW_FIELDS;
+        rows.set(at + 1, files.computeIfAbsent(place.path(), path -> files.size()));
+        rows.set(at + 2, place.offset());
+        rows.set(at + 3, place.length());
+        rows.set(at + 4, transforms.computeIfAbsent(place.transforms(), list -> transforms.size()));
+    }
+
+    private void unused(String name) {
+        if (findings.size() < MAX_FINDINGS) {
+            String message = "a place in a data file is given for a chunk of " + name + " that does not exist";
+            findings.add(new DcpFinding(DcpFinding.Code.UNUSED_DATA, name, message));
+        }
+    }
+
+    /** The row that a place belongs to, or -1. */
+    private int rowOf(int entry, Optional<long[]> given, long position) {
         int first = (int) entries.get(entry * ENTRY_FIELDS + 2);
         int count = (int) entries.get(entry * ENTRY_FIELDS + 3);
         int rank = (int) entries.get(entry * ENTRY_FIELDS + 1);
         if (dtypes.get(entry) == null) {
             return first;
         }
-        int placeRank = (int) places.get(place + 1);
-        if (placeRank < 0 && rank == 0) {
-            // Of a tensor without dimensions the offsets may be left out.
-            return count > 0 ? first : -1;
-        }
-        if (placeRank != rank) {
+        // Of a tensor without dimensions the offsets may be left out.
+        long[] offsets = given.orElseGet(() -> new long[0]);
+        if (offsets.length != rank) {
             return -1;
         }
-        long[] offsets = geometry.copy((int) places.get(place), rank);
-        long hint = places.get(place + 6);
-        if (hint >= 0 && hint < count && isAt(first + (int) hint, offsets) && !isEmpty(first + (int) hint, rank)) {
-            return first + (int) hint;
+        if (position >= 0 && position < count) {
+            int hinted = first + (int) position;
+            if (isAt(hinted, offsets) && !isEmpty(hinted, rank)) {
+                return hinted;
+            }
         }
         if (count > FEW_CHUNKS) {
             return manyChunks
@@ -210,10 +235,9 @@ final class DcpMetadataBuilder {
 
     private void entry(String name, DcpDType dtype, int shape, int rank, int firstRow, int rowCount)
             throws CheckpointException {
-        if (ids.putIfAbsent(name, names.size()) != null) {
+        if (!names.add(name)) {
             throw malformed(name, "two entries have this name");
         }
-        names.add(name);
         dtypes.add(dtype);
         entries.add(shape, rank, firstRow, rowCount);
     }
@@ -256,12 +280,6 @@ final class DcpMetadataBuilder {
         }
         if (!inside) {
             throw malformed(name, "the data file '" + path + "' does not lie inside the checkpoint's folder");
-        }
-    }
-
-    private void finding(DcpFinding.Code code, String subject, String message) {
-        if (findings.size() < MAX_FINDINGS) {
-            findings.add(new DcpFinding(code, subject, message));
         }
     }
 

@@ -5,6 +5,7 @@ import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 
@@ -27,7 +28,7 @@ final class DcpMetadata {
     private final List<String> files;
     private final List<List<String>> transforms;
     private final Map<String, List<PyValue>> plannerPaths;
-    private final NameIndex dottedPaths;
+    private final BitSet dottedPaths;
     private final Map<String, Shape> originalShapes;
     private final List<DcpFinding> findings;
     private final DcpOrigin origin;
@@ -141,7 +142,8 @@ final class DcpMetadata {
         if (path != null) {
             return path;
         }
-        return dottedPaths.find(name) < 0
+        int entry = names.find(name);
+        return entry < 0 || !dottedPaths.get(entry)
                 ? List.of()
                 : Arrays.stream(name.split("\\.", -1)).<PyValue>map(PyStr::new).toList();
     }

@@ -9,6 +9,7 @@ import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -61,8 +62,8 @@ final class DcpMetadataBuilder {
     final Map<List<String>, Integer> transforms = new LinkedHashMap<>();
     /** Paths that are not the name cut at its dots. */
     final Map<String, List<PyValue>> plannerPaths = new HashMap<>();
-    /** Names whose path is the name cut at its dots, which most are. */
-    final NameIndex dottedPaths = new NameIndex();
+    /** Entries whose path is the name cut at its dots, which most are. */
+    final BitSet dottedPaths = new BitSet();
 
     final Map<String, Shape> originalShapes = new LinkedHashMap<>();
     final List<DcpFinding> findings = new ArrayList<>();
@@ -113,8 +114,9 @@ final class DcpMetadataBuilder {
     }
 
     void plannerPath(String name, List<PyValue> path) {
-        if (isDotted(name, path)) {
-            dottedPaths.add(name);
+        int entry = names.find(name);
+        if (entry >= 0 && isDotted(name, path)) {
+            dottedPaths.set(entry);
         } else {
             plannerPaths.put(name, path);
         }

@@ -10,6 +10,8 @@ final class NameIndex {
 
     private final List<String> names = new ArrayList<>();
     private int[] slots = filled(64);
+    /** The hash code of each slot's name: looking at the names themselves would miss the cache. */
+    private int[] hashes = new int[64];
 
     /** The number of a name, or -1. */
     int find(String name) {
@@ -23,6 +25,7 @@ final class NameIndex {
             return false;
         }
         slots[slot] = names.size();
+        hashes[slot] = name.hashCode();
         names.add(name);
         if (names.size() > slots.length / 2) {
             grow();
@@ -41,8 +44,10 @@ final class NameIndex {
     private int slotOf(String name) {
         int mask = slots.length - 1;
         // Spread: names that differ only in a number have close hash codes.
-        int slot = (name.hashCode() * 0x9E3779B9 >>> 7) & mask;
-        while (slots[slot] != FREE && !names.get(slots[slot]).equals(name)) {
+        int hash = name.hashCode();
+        int slot = (hash * 0x9E3779B9 >>> 7) & mask;
+        while (slots[slot] != FREE
+                && (hashes[slot] != hash || !names.get(slots[slot]).equals(name))) {
             slot = (slot + 1) & mask;
         }
         return slot;
@@ -50,8 +55,11 @@ final class NameIndex {
 
     private void grow() {
         slots = filled(Math.multiplyExact(slots.length, 2));
+        hashes = new int[slots.length];
         for (int number = 0; number < names.size(); number++) {
-            slots[slotOf(names.get(number))] = number;
+            int slot = slotOf(names.get(number));
+            slots[slot] = number;
+            hashes[slot] = names.get(number).hashCode();
         }
     }
 

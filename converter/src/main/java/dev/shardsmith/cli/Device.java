@@ -8,7 +8,9 @@ import org.apache.commons.cli.Option;
 /** The device that forward passes run on. */
 final class Device {
     static final Option FLAG = Flags.value(
-            "device", "auto|cpu|cuda", "where to compute: auto takes a GPU if there is a usable one; cuda:1 the second");
+            "device",
+            "auto|cpu|cuda",
+            "where to compute: auto takes a GPU if there is a usable one; cuda:1 the second");
 
     private Device() {}
 

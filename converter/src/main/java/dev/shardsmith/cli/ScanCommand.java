@@ -43,18 +43,18 @@ final class ScanCommand implements Command {
 
     @Override
     public List<Example> examples() {
-        return List.of(new Example("shardsmith scan samples/hybrid-tp2-pp2", "Look before loading a file from a stranger"));
+        return List.of(
+                new Example("shardsmith scan samples/hybrid-tp2-pp2", "Look before loading a file from a stranger"));
     }
 
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         ScanReport report = TorchScan.scan(line.path(0));
-        ExitCode exit =
-                switch (report.verdict()) {
-                    case CLEAN -> ExitCode.OK;
-                    case FINDINGS -> ExitCode.NO;
-                    case INCONCLUSIVE -> ExitCode.INPUT;
-                };
+        ExitCode exit = switch (report.verdict()) {
+            case CLEAN -> ExitCode.OK;
+            case FINDINGS -> ExitCode.NO;
+            case INCONCLUSIVE -> ExitCode.INPUT;
+        };
         if (line.has("json")) {
             out.json(name(), exit.status(), json -> write(json, report));
         } else {
@@ -78,12 +78,11 @@ final class ScanCommand implements Command {
         if (report.findings().size() > MOST_FINDINGS) {
             out.line("and %d more; --json lists all".formatted(report.findings().size() - MOST_FINDINGS));
         }
-        String verdict =
-                switch (report.verdict()) {
-                    case CLEAN -> out.ink(Ink.GREEN, "clean");
-                    case FINDINGS -> out.ink(Ink.RED, "findings");
-                    case INCONCLUSIVE -> out.ink(Ink.YELLOW, "inconclusive");
-                };
+        String verdict = switch (report.verdict()) {
+            case CLEAN -> out.ink(Ink.GREEN, "clean");
+            case FINDINGS -> out.ink(Ink.RED, "findings");
+            case INCONCLUSIVE -> out.ink(Ink.YELLOW, "inconclusive");
+        };
         out.line("%s: %d files, %d classes and functions named, %d findings"
                 .formatted(
                         verdict,

@@ -85,9 +85,7 @@ final class ValidateCommand implements Command {
         OptionalInt workers = line.number("workers", 1);
         return new ValidateOptions(
                 line.value("pattern"),
-                script.isPresent()
-                        ? Optional.of(LaunchScript.read(script.get(), variables(line)))
-                        : Optional.empty(),
+                script.isPresent() ? Optional.of(LaunchScript.read(script.get(), variables(line))) : Optional.empty(),
                 line.number("tp", 1),
                 line.number("pp", 1),
                 line.has("no-values") ? ValidateOptions.Values.SKIP : ValidateOptions.Values.READ,

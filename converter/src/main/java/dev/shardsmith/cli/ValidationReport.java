@@ -33,7 +33,8 @@ final class ValidationReport {
             out.line();
         }
         for (Finding finding : validation.findings()) {
-            String severity = out.ink(ink(finding.severity()), finding.severity().id());
+            String severity =
+                    out.ink(ink(finding.severity()), finding.severity().id());
             out.line("%s %s: %s".formatted(severity, finding.code(), finding.message()));
             out.line("  at: " + finding.where());
             if (!finding.fix().isEmpty()) {

@@ -52,7 +52,8 @@ final class VerifyCommand implements Command {
                 Flags.value("seq-len", "L", "tokens of each sequence; 128 if not given"),
                 Flags.value("batch", "B", "sequences; 1 if not given"),
                 Flags.value("seed", "S", "seed of the input; 0 if not given"),
-                Flags.value("input", "FILE.npy", "input of every layer, [batch, length, width], instead of a random one"),
+                Flags.value(
+                        "input", "FILE.npy", "input of every layer, [batch, length, width], instead of a random one"),
                 Device.FLAG,
                 Flags.json());
         Opening.FLAGS.forEach(options::addOption);
@@ -89,8 +90,7 @@ final class VerifyCommand implements Command {
         }
     }
 
-    private static EquivalenceReport check(
-            LayeredModel left, LayeredModel right, CheckOptions options, Arguments line)
+    private static EquivalenceReport check(LayeredModel left, LayeredModel right, CheckOptions options, Arguments line)
             throws UsageException, IOException {
         ForwardBackend backend = Device.open(line);
         try {
@@ -108,8 +108,7 @@ final class VerifyCommand implements Command {
                     CheckpointException.Kind.REFUSED,
                     "--input",
                     "the input has %d numbers, but [%d, %d, %d] are needed"
-                            .formatted(
-                                    options.input().get().length, options.batch(), options.length(), model.width()));
+                            .formatted(options.input().get().length, options.batch(), options.length(), model.width()));
         }
     }
 
@@ -128,11 +127,7 @@ final class VerifyCommand implements Command {
             input = Optional.of(given.floats());
         }
         return new CheckOptions(
-                batch,
-                length,
-                line.longNumber("seed", Long.MIN_VALUE).orElse(0),
-                layers(line.value("layers")),
-                input);
+                batch, length, line.longNumber("seed", Long.MIN_VALUE).orElse(0), layers(line.value("layers")), input);
     }
 
     /** The predicate of {@code 0,4-7}. */

@@ -31,6 +31,7 @@ public final class DcpImage {
     private final Map<String, Entry> entries = new LinkedHashMap<>();
     private final Map<String, List<PyValue>> paths = new LinkedHashMap<>();
     private Optional<PyValue> common = Optional.empty();
+    private Map<PyValue, PyValue> commonSubstitutes = Map.of();
     private boolean megatron;
 
     /**
@@ -44,7 +45,13 @@ public final class DcpImage {
     public record Chunk(long[] offsets, long[] sizes, String slotKey, int file) {}
 
     /** A tensor with its chunks, or an object. */
-    private record Entry(Optional<DType> dtype, Shape shape, List<Chunk> chunks, Optional<PyValue> object, int file) {}
+    private record Entry(
+            Optional<DType> dtype,
+            Shape shape,
+            List<Chunk> chunks,
+            Optional<PyValue> object,
+            Map<PyValue, PyValue> substitutes,
+            int file) {}
 
     /**
      * Adds a tensor; its chunks have to cover it exactly once.
@@ -58,7 +65,7 @@ public final class DcpImage {
                     "tensor " + name,
                     "distributed checkpoints hold no tensors of type " + dtype.torchName());
         }
-        add(name, new Entry(Optional.of(dtype), shape, List.copyOf(chunks), Optional.empty(), 0));
+        add(name, new Entry(Optional.of(dtype), shape, List.copyOf(chunks), Optional.empty(), Map.of(), 0));
         return this;
     }
 
@@ -68,7 +75,13 @@ public final class DcpImage {
      * @param file number of the data file it goes to
      */
     public DcpImage object(String name, PyValue value, int file) throws CheckpointException {
-        add(name, new Entry(Optional.empty(), Shape.SCALAR, List.of(), Optional.of(value), file));
+        return object(name, value, Map.of(), file);
+    }
+
+    /** Adds an object in which some nodes are replaced by others, by identity. */
+    public DcpImage object(String name, PyValue value, Map<PyValue, PyValue> substitutes, int file)
+            throws CheckpointException {
+        add(name, new Entry(Optional.empty(), Shape.SCALAR, List.of(), Optional.of(value), substitutes, file));
         return this;
     }
 
@@ -94,7 +107,13 @@ public final class DcpImage {
 
     /** Adds {@code common.pt}, which Megatron-core up to 0.18 expects; its storages are asked for by {@link #storageKey}. */
     public DcpImage withCommon(PyValue state) {
+        return withCommon(state, Map.of());
+    }
+
+    /** Adds {@code common.pt} in which some nodes are replaced by others, by identity. */
+    public DcpImage withCommon(PyValue state, Map<PyValue, PyValue> substitutes) {
         common = Optional.of(state);
+        commonSubstitutes = substitutes;
         return forMegatron();
     }
 
@@ -114,7 +133,8 @@ public final class DcpImage {
         for (Map.Entry<String, Entry> entry : entries.entrySet()) {
             Entry given = entry.getValue();
             if (given.object().isPresent()) {
-                FileImage image = ofObject(entry.getKey(), given.object().get(), TorchImage.DEFAULT_FOLDER);
+                FileImage image = ofObject(
+                        entry.getKey(), given.object().get(), given.substitutes(), TorchImage.DEFAULT_FOLDER);
                 items.put(entry.getKey(), List.of(place(given.file(), image, parts, ends)));
             }
         }
@@ -136,7 +156,7 @@ public final class DcpImage {
             files.add(FileImage.concatenate(DcpMetadataWriter.fileName(file.getKey()), file.getValue()));
         }
         if (common.isPresent()) {
-            files.add(ofObject(COMMON, common.get(), "common"));
+            files.add(ofObject(COMMON, common.get(), commonSubstitutes, "common"));
         }
         files.add(literal(DcpCheckpoint.METADATA, metadata(items)));
         if (megatron) {
@@ -185,8 +205,10 @@ public final class DcpImage {
         return new Item(file, offset, image.size());
     }
 
-    private static FileImage ofObject(String name, PyValue value, String folder) throws CheckpointException {
-        FileImage image = TorchImage.of(value).inFolder(folder).build(name);
+    private static FileImage ofObject(
+            String name, PyValue value, Map<PyValue, PyValue> substitutes, String folder) throws CheckpointException {
+        FileImage image =
+                TorchImage.of(value).inFolder(folder).replacing(substitutes).build(name);
         List<FileImage.Slot> slots = image.slots().stream()
                 .map(slot -> new FileImage.Slot(storageKey(name, slot.key()), slot.offset(), slot.length()))
                 .toList();

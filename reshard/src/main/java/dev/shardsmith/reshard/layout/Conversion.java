@@ -31,7 +31,11 @@ public final class Conversion {
                 require(source, Family.MEGATRON, to);
                 yield NemotronWriter.plan(source, options);
             }
-            case TORCH_DIST, MAMBA_SSM, SAFETENSORS, PT -> throw noEquivalent(source, to);
+            case TORCH_DIST -> {
+                require(source, Family.MEGATRON, to);
+                yield TorchDistWriter.plan(source, options);
+            }
+            case MAMBA_SSM, SAFETENSORS, PT -> throw noEquivalent(source, to);
         };
     }
 

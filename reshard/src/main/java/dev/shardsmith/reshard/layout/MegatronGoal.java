@@ -1,0 +1,208 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.FileImage;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.family.MegatronDivisions;
+import dev.shardsmith.reshard.family.MegatronExperts;
+import dev.shardsmith.reshard.family.MegatronLimits;
+import dev.shardsmith.reshard.family.MegatronName;
+import dev.shardsmith.reshard.family.MegatronTarget;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
+import dev.shardsmith.reshard.plan.Dropped;
+import dev.shardsmith.reshard.plan.TargetLayout;
+import dev.shardsmith.reshard.plan.TargetModel;
+import dev.shardsmith.reshard.state.ExtraState;
+import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.Parallelism;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** What both of Megatron's layouts need before their files can be laid out: sizes, stages, divisions, saved options. */
+final class MegatronGoal {
+    private static final String EMBEDDING = "embedding.word_embeddings.weight";
+
+    private final ModelView source;
+    private final ConversionOptions options;
+    private final String format;
+    private final MegatronStages stages;
+    private final Parallelism sizes;
+    private final TargetModel model;
+    private final MegatronDivisions divisions;
+    private final MegatronExperts experts;
+    private final Map<String, ExtraState> extraStates = new LinkedHashMap<>();
+
+    /**
+     * Settles everything, or says everything that stands against it.
+     *
+     * @param format value of {@code ckpt_format} in the saved options
+     * @param anyExpertTensor whether the layout can express experts that are divided otherwise than dense layers
+     */
+    MegatronGoal(ModelView source, ConversionOptions options, String format, boolean anyExpertTensor)
+            throws CheckpointException {
+        this.source = source;
+        this.options = options;
+        this.format = format;
+        this.stages = MegatronStages.choose(source, options);
+        this.sizes = sizes(anyExpertTensor);
+        this.model = MegatronTarget.of(source, options, sizes.tensor(), true);
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        model.tensors().values().forEach(tensor -> shapes.put(tensor.name(), tensor.shape()));
+        Optional<MegatronArgs> args = source.state().args();
+        this.divisions = MegatronDivisions.of(
+                shapes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
+        if (!divisions.unknown().isEmpty()) {
+            throw refused("no rule says how these parameters are divided: " + String.join(", ", divisions.unknown()))
+                    .withHint("give --rule 'GLOB=replicate', '…=column' or '…=row' for each");
+        }
+        MegatronLimits.require(shapes, divisions, args, sizes.tensor(), sizes.expertTensor());
+        this.experts = MegatronExperts.of(shapes.keySet());
+        if (options.extraState() != Keep.DROP) {
+            source.extraStates().forEach(extra -> extraStates.put(extra.name(), extra));
+        }
+    }
+
+    private Parallelism sizes(boolean anyExpertTensor) throws CheckpointException {
+        Parallelism from = source.parallelism();
+        int tensor = options.tensor().orElse(from.tensor());
+        int expert = options.expert().orElse(from.expert());
+        MegatronExperts counts = MegatronExperts.of(source.tensors().keySet());
+        boolean mixture = false;
+        for (String name : source.tensors().keySet()) {
+            int experts = counts.perRank(MegatronName.parse(name).prefix());
+            mixture |= experts > 0;
+            if (experts % expert != 0) {
+                throw refused(experts + " experts of " + name + " cannot be divided among " + expert + " ranks");
+            }
+        }
+        if (!mixture && expert > 1) {
+            throw refused("the model has no experts, so --ep " + expert + " has nothing to divide");
+        }
+        int expertTensor = options.expertTensor().orElse(tensor);
+        if (mixture && expertTensor != tensor && !anyExpertTensor) {
+            throw refused("expert tensor parallelism " + expertTensor + " must equal tensor parallelism " + tensor
+                    + " here: the names of rank folders cannot express anything else");
+        }
+        return new Parallelism(
+                tensor,
+                stages.layout().ppSize(),
+                stages.layout().vpSize(),
+                expert,
+                mixture ? expertTensor : tensor);
+    }
+
+    /** The source. */
+    ModelView source() {
+        return source;
+    }
+
+    /** What the user wants. */
+    ConversionOptions options() {
+        return options;
+    }
+
+    /** Which stage has what. */
+    MegatronStages stages() {
+        return stages;
+    }
+
+    /** Sizes of the target's groups. */
+    Parallelism sizes() {
+        return sizes;
+    }
+
+    /** The target's logical tensors. */
+    TargetModel model() {
+        return model;
+    }
+
+    /** How each is divided. */
+    MegatronDivisions divisions() {
+        return divisions;
+    }
+
+    /** Experts of each layer. */
+    MegatronExperts experts() {
+        return experts;
+    }
+
+    /** Opaque states that come along, by name. */
+    Map<String, ExtraState> extraStates() {
+        return extraStates;
+    }
+
+    /** Names of tensors and opaque states in the source's order, as the target calls them. */
+    List<String> order() {
+        Map<String, String> renamed = new LinkedHashMap<>();
+        model.tensors().values().forEach(tensor -> renamed.put(tensor.source(), tensor.name()));
+        List<String> names = new ArrayList<>();
+        for (String name : source.order()) {
+            if (renamed.containsKey(name)) {
+                names.add(renamed.get(name));
+            } else if (extraStates.containsKey(name)) {
+                names.add(name);
+            }
+        }
+        return names;
+    }
+
+    /** An entry of the state as the target has it. */
+    PyValue stateEntry(String key, PyValue value) {
+        if (key.equals("args")) {
+            return MegatronArgs.of(value).map(this::updated).map(MegatronArgs::node).orElse(value);
+        }
+        return key.equals("iteration") && options.resetIterations() ? PyInt.of(0) : value;
+    }
+
+    private MegatronArgs updated(MegatronArgs args) {
+        Optional<Long> rows = Optional.ofNullable(model.tensors().get(EMBEDDING))
+                .map(tensor -> tensor.shape().size(0));
+        return MegatronArgsUpdate.apply(
+                args, source.parallelism(), sizes, stages.pattern(), rows, format, options);
+    }
+
+    /** Name of the iteration's folder. */
+    String iterationFolder() {
+        if (options.resetIterations()) {
+            return "iter_0000000";
+        }
+        Optional<String> given = source.iterationFolder().filter(name -> name.matches("iter_\\d{7,18}|release"));
+        if (given.isPresent()) {
+            return given.get();
+        }
+        PyValue saved = source.state().entries().get("iteration");
+        long iteration = saved instanceof PyInt number ? number.asLong().orElse(0) : 0;
+        return "iter_%07d".formatted(iteration);
+    }
+
+    /** The file that names the latest iteration. */
+    FileImage tracker() {
+        String folder = iterationFolder();
+        String text = folder.startsWith("iter_") ? Long.toString(Long.parseLong(folder.substring(5))) : folder;
+        return HuggingFaceFiles.literal("latest_checkpointed_iteration.txt", text);
+    }
+
+    /** Notes what every Megatron target leaves out. */
+    void note(TargetLayout layout) {
+        stages.notes().forEach(layout::addNote);
+        if (source.state().entries().containsKey("optimizer")) {
+            layout.addDropped(new Dropped("optimizer", 0, 0, "optimizer state is not converted"));
+        }
+        if (options.extraState() == Keep.DROP && !source.extraStates().isEmpty()) {
+            int count = source.extraStates().size();
+            layout.addDropped(new Dropped(count + " _extra_state entries", 0, 0, "--extra-state drop"));
+        }
+    }
+
+    private static CheckpointException refused(String problem) {
+        return CheckpointException.of(Kind.REFUSED, "", problem);
+    }
+}

@@ -36,6 +36,8 @@ public final class PickleWriter {
     /** For values that are complete before they are memoised: the memo's size when each was last begun. */
     private final Map<PyValue, Integer> begun = new IdentityHashMap<>();
 
+    private final Map<PySet, PyTuple> setArguments = new IdentityHashMap<>();
+
     private final PersistentIds ids;
 
     /** Nodes that are written in place of others, by identity. */
@@ -164,7 +166,8 @@ public final class PickleWriter {
             frames.addLast(PickleFrame.Made.of(object));
         } else if (value instanceof PySet set) {
             checkProgress(value);
-            PyTuple args = PyTuple.of(new PyList(set.items()));
+            // The same list each time: a set met inside itself must find it begun, or it would go on for ever.
+            PyTuple args = setArguments.computeIfAbsent(set, made -> PyTuple.of(new PyList(made.items())));
             frames.addLast(PickleFrame.Made.of(set, set.frozen() ? FROZENSET : SET, args));
         } else if (value instanceof PyBytes bytes) {
             beginBytes(bytes);

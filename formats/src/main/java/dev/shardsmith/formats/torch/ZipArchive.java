@@ -8,7 +8,6 @@ import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -46,6 +45,7 @@ final class ZipArchive {
     private final List<ZipRecord> records = new ArrayList<>();
     private final Map<String, ZipRecord> byName = new HashMap<>();
     private final Set<String> foldedNames = new HashSet<>();
+    private String folder = "";
     private ByteBuffer window = ByteBuffer.allocate(0);
     private long windowStart;
 
@@ -233,22 +233,20 @@ final class ZipArchive {
 
     private String name(ByteBuffer bytes, int start, int length, long at) throws CheckpointException {
         String name;
-        try {
-            name = StandardCharsets.UTF_8
-                    .newDecoder()
-                    .decode(bytes.slice(start, length))
-                    .toString();
-        } catch (CharacterCodingException e) {
-            throw CheckpointException.malformed(source.name(), at, "the name of an entry is not UTF-8")
-                    .causedBy(e);
+        if (isPlain(bytes, start, length)) {
+            name = new String(bytes.array(), bytes.arrayOffset() + start, length, StandardCharsets.ISO_8859_1);
+        } else {
+            try {
+                name = StandardCharsets.UTF_8
+                        .newDecoder()
+                        .decode(bytes.slice(start, length))
+                        .toString();
+            } catch (CharacterCodingException e) {
+                throw CheckpointException.malformed(source.name(), at, "the name of an entry is not UTF-8")
+                        .causedBy(e);
+            }
         }
-        boolean harmless = !name.isEmpty()
-                && name.indexOf('\\') < 0
-                && name.charAt(0) != '/'
-                && name.chars().noneMatch(c -> c < ' ' || c == 0x7f)
-                && Arrays.stream(name.split("/", -1)).noneMatch(part -> part.equals("..") || part.equals("."))
-                && !name.contains("//");
-        if (!harmless) {
+        if (!isHarmless(name)) {
             report(
                     ZipProblem.Kind.ILLEGAL_NAME,
                     printable(name),
@@ -256,6 +254,39 @@ final class ZipArchive {
                     "an entry is called \"" + printable(name) + "\", which is no name PyTorch gives");
         }
         return name;
+    }
+
+    /** True for ASCII, which nearly all names are. */
+    private static boolean isPlain(ByteBuffer bytes, int start, int length) {
+        int signs = 0;
+        for (int i = 0; i < length; i++) {
+            signs |= bytes.get(start + i);
+        }
+        return signs >= 0;
+    }
+
+    /** False for names that could lead out of a folder if anybody unpacked the archive. */
+    private static boolean isHarmless(String name) {
+        if (name.isEmpty()) {
+            return false;
+        }
+        char before = '/';
+        for (int i = 0; i < name.length(); i++) {
+            char c = name.charAt(i);
+            boolean odd = c < ' ' || c == 0x7f || c == '\\' || c == '/' && before == '/';
+            if (odd || c == '.' && before == '/' && isDots(name, i)) {
+                return false;
+            }
+            before = c;
+        }
+        return true;
+    }
+
+    /** True if a part of a path is {@code .} or {@code ..}. */
+    private static boolean isDots(String name, int start) {
+        int end = name.indexOf('/', start);
+        String part = name.substring(start, end < 0 ? name.length() : end);
+        return part.equals(".") || part.equals("..");
     }
 
     private static String printable(String name) {
@@ -283,11 +314,7 @@ final class ZipArchive {
 
     /** Completes the entries from their local headers, in the order they lie in the file, so that overlaps show. */
     private void readHeaders(List<ZipRecord> entries, long directoryOffset) throws IOException {
-        List<Integer> inFileOrder = new ArrayList<>(entries.size());
-        for (int i = 0; i < entries.size(); i++) {
-            inFileOrder.add(i);
-        }
-        inFileOrder.sort(Comparator.comparingLong(i -> entries.get(i).headerOffset()));
+        List<Integer> inFileOrder = fileOrder(entries);
         long last = 0;
         boolean descriptor = false;
         for (int i : inFileOrder) {
@@ -297,6 +324,20 @@ final class ZipArchive {
             last = record.dataOffset() + record.compressedSize();
             descriptor = record.hasDescriptor();
         }
+    }
+
+    private static List<Integer> fileOrder(List<ZipRecord> entries) {
+        List<Integer> order = new ArrayList<>(entries.size());
+        boolean sorted = true;
+        for (int i = 0; i < entries.size(); i++) {
+            order.add(i);
+            sorted &= i == 0
+                    || entries.get(i - 1).headerOffset() <= entries.get(i).headerOffset();
+        }
+        if (!sorted) {
+            order.sort(Comparator.comparingLong(i -> entries.get(i).headerOffset()));
+        }
+        return order;
     }
 
     private void checkPlace(ZipRecord record, long last, boolean descriptor) throws CheckpointException {
@@ -364,10 +405,7 @@ final class ZipArchive {
                     entry.headerOffset(),
                     "record " + entry.name() + " is marked as encrypted");
         }
-        byte[] name = entry.name().getBytes(StandardCharsets.UTF_8);
-        boolean sameName = nameLength == name.length
-                && header.remaining() >= HEADER_SIZE + nameLength
-                && header.slice(HEADER_SIZE, nameLength).equals(ByteBuffer.wrap(name));
+        boolean sameName = header.remaining() >= HEADER_SIZE + nameLength && sameName(header, nameLength, entry.name());
         int method = Short.toUnsignedInt(header.getShort(8));
         boolean sameCrc = agrees(Integer.toUnsignedLong(header.getInt(14)), entry.crc());
         boolean sameSizes = agrees(Integer.toUnsignedLong(header.getInt(18)), entry.compressedSize())
@@ -403,6 +441,15 @@ final class ZipArchive {
         }
     }
 
+    private static boolean sameName(ByteBuffer header, int length, String name) {
+        boolean plain = length == name.length();
+        for (int i = 0; plain && i < length; i++) {
+            plain = header.get(HEADER_SIZE + i) == name.charAt(i);
+        }
+        return plain
+                || header.slice(HEADER_SIZE, length).equals(ByteBuffer.wrap(name.getBytes(StandardCharsets.UTF_8)));
+    }
+
     /** Local headers may leave a number to the data descriptor (0) or to the extra field. */
     private static boolean agrees(long local, long central) {
         return local == 0 || local == FULL32 || local == central;
@@ -421,9 +468,12 @@ final class ZipArchive {
     }
 
     private void add(ZipRecord record) throws CheckpointException {
-        String folder = folder();
         records.add(record);
-        if (records.size() > 1 && !folder.isEmpty() && !record.name().startsWith(folder + "/")) {
+        if (records.size() == 1) {
+            folder = folder();
+        }
+        if (!folder.isEmpty()
+                && !(record.name().startsWith(folder) && record.name().startsWith("/", folder.length()))) {
             report(
                     ZipProblem.Kind.OUTSIDE_FOLDER,
                     record.name(),

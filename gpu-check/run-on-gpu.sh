@@ -23,12 +23,10 @@ pack() {
     tr ':' '\n' <"$folder/classpath.txt" | while read -r entry; do
         case $entry in
             *junit* | *opentest4j* | *apiguardian*) ;; # the console jar has its own
-            *jcuda-natives*) cp "$entry" "$folder/jars/" ;;
             *.jar) cp "$entry" "$folder/jars/" ;;
         esac
     done
     rm "$folder/classpath.txt"
-    # Newer JUnit consoles keep the parameterized tests inside; nothing else of JUnit is needed.
     cp "$console" "$folder/jars/"
     rm -rf "$folder/classes" "$folder/java" "$folder/test-data"
     mkdir -p "$folder/classes" "$folder/test-data"
@@ -37,7 +35,7 @@ pack() {
     done
     cp -r "$root/gpu-check/target/test-classes/." "$folder/classes/"
     cp -r "$root/test-data/ssd" "$folder/test-data/"
-    jlink --add-modules java.base,java.logging,java.management,java.xml,jdk.unsupported --strip-debug --no-header-files \
+    jlink --add-modules java.base,java.logging,java.management,java.xml,jdk.random,jdk.unsupported --strip-debug --no-header-files \
         --no-man-pages --compress=2 --output "$folder/java"
     cp "${BASH_SOURCE[0]}" "$folder/"
     du -sh "$folder"

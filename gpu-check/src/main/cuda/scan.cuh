@@ -167,7 +167,7 @@ __device__ __forceinline__ void scanStates(const T* x, const T* b, const float* 
     E engine;
     accumulate(engine, shared, rows, columns, valid);
     float* out = states
-                 + ((static_cast<long long>(blockIdx.z) * s.chunks + chunk) * s.heads + head)
+                 + ((static_cast<long long>(blockIdx.z) * s.heads + head) * s.chunks + chunk)
                        * (static_cast<long long>(s.state) * s.headDim);
 #pragma unroll
     for (int r = 0; r < E::ROWS; r++) {
@@ -185,60 +185,47 @@ __device__ __forceinline__ void scanStates(const T* x, const T* b, const float* 
 
 /**
  * Turns chunk states into the state that enters each chunk, in place; writes the state after the last one. A thread
- * carries RUN neighbouring elements through all chunks and asks for several chunks at once, since nothing but memory
- * limits it.
+ * carries one element through all chunks of a head, which lie one after the other in memory, and asks for several chunks
+ * at once.
  */
-template <int RUN>
 __device__ __forceinline__ void scanCarry(float* states, const float2* sum, const int* ids, const float* initial,
                                           float* final, const ScanShape& s) {
-    constexpr int AHEAD = 8;
+    constexpr int AHEAD = 16;
     int perHead = s.state * s.headDim;
-    int element = (blockIdx.x * blockDim.x + threadIdx.x) * RUN;
+    int element = blockIdx.x * blockDim.x + threadIdx.x;
     if (element >= perHead) return;
-    int head = blockIdx.y;
     int batch = blockIdx.z;
-    int n = element / s.headDim;
-    int p = element % s.headDim;
-    long long outside = (static_cast<long long>(batch) * s.heads + head) * perHead
-                        + static_cast<long long>(p) * s.state + n;
-    float carried[RUN];
-#pragma unroll
-    for (int e = 0; e < RUN; e++) carried[e] = initial != nullptr ? initial[outside + e * s.state] : 0.0f;
+    long long head = static_cast<long long>(batch) * s.heads + blockIdx.y;
+    long long outside = head * perHead + static_cast<long long>(element % s.headDim) * s.state + element / s.headDim;
+    float carried = initial != nullptr ? initial[outside] : 0.0f;
     int carriedId = enteringId(ids, batch, s);
-    const float2* last = sum + (static_cast<long long>(batch) * s.heads + head) * s.chunks * CHUNK + CHUNK - 1;
-    float* at = states + (static_cast<long long>(batch) * s.chunks * s.heads + head) * perHead + element;
-    long long stride = static_cast<long long>(s.heads) * perHead;
+    const float2* last = sum + head * s.chunks * CHUNK + CHUNK - 1;
+    float* at = states + head * s.chunks * perHead + element;
     for (int chunk = 0; chunk < s.chunks; chunk += AHEAD) {
-        Run<float, RUN> own[AHEAD];
+        float own[AHEAD];
         float decay[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
-            decay[i] = 0.0f;
-            if (chunk + i < s.chunks) {
-                own[i] = *reinterpret_cast<const Run<float, RUN>*>(at + i * stride);
-                decay[i] = decayTo(last[static_cast<long long>(chunk + i) * CHUNK]);
-                if (ids != nullptr) {
-                    int end = min((chunk + i + 1) * CHUNK, s.length) - 1;
-                    int id = ids[static_cast<long long>(batch) * s.tokenStride + end];
-                    if (id != carriedId) decay[i] = 0.0f;
-                    carriedId = id;
-                }
+            bool inside = chunk + i < s.chunks;
+            own[i] = inside ? at[static_cast<long long>(i) * perHead] : 0.0f;
+            decay[i] = inside ? decayTo(last[static_cast<long long>(chunk + i) * CHUNK]) : 0.0f;
+            if (ids != nullptr && inside) {
+                int end = min((chunk + i + 1) * CHUNK, s.length) - 1;
+                int id = ids[static_cast<long long>(batch) * s.tokenStride + end];
+                if (id != carriedId) decay[i] = 0.0f;
+                carriedId = id;
             }
         }
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             if (chunk + i < s.chunks) {
-                writeRun<true>(carried, at + i * stride, 0, RUN);
-#pragma unroll
-                for (int e = 0; e < RUN; e++) carried[e] = fmaf(decay[i], carried[e], own[i].v[e]);
+                at[static_cast<long long>(i) * perHead] = carried;
+                carried = fmaf(decay[i], carried, own[i]);
             }
         }
-        at += AHEAD * stride;
+        at += static_cast<long long>(AHEAD) * perHead;
     }
-    if (final != nullptr) {
-#pragma unroll
-        for (int e = 0; e < RUN; e++) final[outside + e * s.state] = carried[e];
-    }
+    if (final != nullptr) final[outside] = carried;
 }
 
 /**
@@ -305,7 +292,7 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
     // Two products, one after the other, through one loop: first C H over the state, then M x over the tokens.
     RowsAlongK<VECTORS, T> rowsC{c + token * s.strideC + group * s.state, s.strideC, s.state, valid};
     RowsAcrossK<VECTORS, float> columnsH{states
-                                             + ((static_cast<long long>(blockIdx.z) * s.chunks + chunk) * s.heads + head)
+                                             + ((static_cast<long long>(blockIdx.z) * s.heads + head) * s.chunks + chunk)
                                                    * (static_cast<long long>(s.state) * s.headDim)
                                              + p,
                                          s.headDim, s.state, s.headDim - p};
@@ -426,12 +413,8 @@ SHARDSMITH_SCAN_KERNELS(f32_any, false, FmaEngine, float, 2)
 SHARDSMITH_SCAN_KERNELS(bf16, true, MmaEngine, __nv_bfloat16, 2)
 SHARDSMITH_SCAN_KERNELS(bf16_any, false, MmaEngine, __nv_bfloat16, 2)
 
-#define SHARDSMITH_SCAN_CARRY(NAME, RUN)                                                                              \
-    extern "C" __global__ void __launch_bounds__(256) NAME(float* states, const float2* sum, const int* ids,          \
-                                                           const float* initial, float* final,                        \
-                                                           const shardsmith::ScanShape s) {                           \
-        shardsmith::scanCarry<RUN>(states, sum, ids, initial, final, s);                                              \
-    }
-
-SHARDSMITH_SCAN_CARRY(scan_carry, 4)
-SHARDSMITH_SCAN_CARRY(scan_carry_any, 1)
+extern "C" __global__ void __launch_bounds__(256)
+    scan_carry(float* states, const float2* sum, const int* ids, const float* initial, float* final,
+               const shardsmith::ScanShape s) {
+    shardsmith::scanCarry(states, sum, ids, initial, final, s);
+}

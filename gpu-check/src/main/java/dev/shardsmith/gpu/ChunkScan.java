@@ -170,8 +170,7 @@ final class ChunkScan {
         Argument sizes = sizes(in, window, chunks);
         String plain = precision == ScanPrecision.FLOAT32 ? "_f32" : "_bf16";
         boolean vectors = shape.headDim() % VECTOR == 0 && shape.state() % VECTOR == 0;
-        String any = vectors ? "" : "_any";
-        String kind = plain + any;
+        String kind = vectors ? plain : plain + "_any";
         int columns = (shape.headDim() + TILE_COLUMNS - 1) / TILE_COLUMNS;
         int stateRows = (shape.state() + CHUNK - 1) / CHUNK;
         Kernels kernels = gpu.kernels();
@@ -204,10 +203,10 @@ final class ChunkScan {
                 ids,
                 states,
                 sizes);
-        int perBlock = CARRY_THREADS * (vectors ? VECTOR : 1);
+        int perHead = shape.headDim() * shape.state();
         kernels.launch(
-                "scan_carry" + any,
-                window.grid((shape.headDim() * shape.state() + perBlock - 1) / perBlock, shape.heads()),
+                "scan_carry",
+                window.grid((perHead + CARRY_THREADS - 1) / CARRY_THREADS, shape.heads()),
                 CARRY_THREADS,
                 states,
                 sum,

@@ -49,11 +49,29 @@ record PreparedPlan(Plan plan, SlotTable slots, List<PreparedMove> moves, WorkUn
             int crc = checksums.getOrDefault(slots.get(file, patch.slot()).id(), 0);
             ByteBuffer bytes =
                     ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(0, crc);
-            for (FileImage.Literal literal : finished) {
-                putCommon(bytes, patch.offset(), literal);
+            int literal = lastFrom(patch.offset(), finished);
+            // The literals are in ascending order, and a checksum may reach over the end of one.
+            while (literal < finished.size() && finished.get(literal).offset() < patch.offset() + 4) {
+                putCommon(bytes, patch.offset(), finished.get(literal));
+                literal++;
             }
         }
         return finished;
+    }
+
+    /** The last literal that begins at or before {@code offset}, or the first of all. */
+    private static int lastFrom(long offset, List<FileImage.Literal> literals) {
+        int low = 0;
+        int high = literals.size();
+        while (high - low > 1) {
+            int middle = (low + high) >>> 1;
+            if (literals.get(middle).offset() <= offset) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
     }
 
     /** Puts those of the four bytes at {@code offset} that lie in a literal into it. */

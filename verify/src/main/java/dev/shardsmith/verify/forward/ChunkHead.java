@@ -5,8 +5,8 @@ import java.util.Optional;
 
 /** One head of one row in one chunk of {@link ChunkedScan}. */
 final class ChunkHead {
-    /** Tokens that share one reference point of the decay; within it each pair has an exponential of its own. */
-    private static final int TILE = 16;
+    /** Tokens that share one reference point of the decay, a multiple of the rows that are added at once. */
+    private static final int TILE = 18;
 
     private final ScanProblem problem;
     private final ScanShape shape;

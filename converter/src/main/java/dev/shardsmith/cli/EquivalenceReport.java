@@ -5,12 +5,17 @@ import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.Table;
 import dev.shardsmith.verify.check.CheckReport;
 import dev.shardsmith.verify.check.LayerRow;
+import dev.shardsmith.verify.check.LogitsComparison;
 import java.io.IOException;
 import java.util.Locale;
 import java.util.Optional;
 
 /** The result of a forward check as text and as JSON. */
-record EquivalenceReport(CheckReport report, String device) {
+record EquivalenceReport(CheckReport report, String device, Optional<LogitsComparison> logits) {
+
+    boolean equivalent() {
+        return report.ok() && logits.map(LogitsComparison::ok).orElse(true);
+    }
 
     void print(Out out) {
         Table table = new Table()
@@ -32,11 +37,19 @@ record EquivalenceReport(CheckReport report, String device) {
         out.line();
         out.table(table);
         out.line();
-        out.line(report.ok() ? out.ink(Ink.GREEN, "equivalent") : out.ink(Ink.RED, "not equivalent"));
+        logits.ifPresent(found -> out.line(
+                "predictions: %d of %d tokens rank the same entry first, %.1f %% of the top %d are shared, divergence %s nats"
+                        .formatted(
+                                found.sameFirst(),
+                                found.tokens(),
+                                100 * found.sharedTop(),
+                                LogitsComparison.TOP,
+                                real(found.divergence()))));
+        out.line(equivalent() ? out.ink(Ink.GREEN, "equivalent") : out.ink(Ink.RED, "not equivalent"));
     }
 
     void write(JsonGenerator json) throws IOException {
-        json.writeBooleanField("equivalent", report.ok());
+        json.writeBooleanField("equivalent", equivalent());
         json.writeStringField("device", device);
         json.writeArrayFieldStart("layers");
         for (LayerRow row : report.rows()) {
@@ -64,6 +77,16 @@ record EquivalenceReport(CheckReport report, String device) {
             json.writeEndObject();
         }
         json.writeEndArray();
+        if (logits.isPresent()) {
+            json.writeObjectFieldStart("logits");
+            json.writeNumberField("tokens", logits.get().tokens());
+            JsonParts.real(json, "maxAbs", logits.get().maxAbs());
+            JsonParts.real(json, "size", logits.get().size());
+            json.writeNumberField("sameFirst", logits.get().sameFirst());
+            JsonParts.real(json, "sharedTop", logits.get().sharedTop());
+            JsonParts.real(json, "divergence", logits.get().divergence());
+            json.writeEndObject();
+        }
     }
 
     private static String real(double value) {

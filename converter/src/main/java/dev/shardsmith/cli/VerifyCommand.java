@@ -5,6 +5,7 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.check.CheckOptions;
 import dev.shardsmith.verify.check.CheckReport;
 import dev.shardsmith.verify.check.ForwardCheck;
+import dev.shardsmith.verify.check.LogitsComparison;
 import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
@@ -15,6 +16,7 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SplittableRandom;
 import java.util.function.IntPredicate;
 import org.apache.commons.cli.Options;
 
@@ -54,6 +56,7 @@ final class VerifyCommand implements Command {
                 Flags.value("seed", "S", "seed of the input; 0 if not given"),
                 Flags.value(
                         "input", "FILE.npy", "input of every layer, [batch, length, width], instead of a random one"),
+                Flags.flag("logits", "also run both whole models on random tokens and compare their predictions"),
                 Device.FLAG,
                 Flags.json());
         Opening.FLAGS.forEach(options::addOption);
@@ -78,7 +81,7 @@ final class VerifyCommand implements Command {
             LayeredModel rightModel = CheckpointModels.of(right, Map.of());
             checkInput(options, leftModel);
             EquivalenceReport printed = check(leftModel, rightModel, options, line);
-            ExitCode exit = ExitCode.answer(printed.report().ok());
+            ExitCode exit = ExitCode.answer(printed.equivalent());
             if (line.has("json")) {
                 out.json(name(), exit.status(), printed::write);
             } else {
@@ -95,10 +98,24 @@ final class VerifyCommand implements Command {
         ForwardBackend backend = Device.open(line);
         try {
             CheckReport report = new ForwardCheck(backend, left, right, options).run(row -> {});
-            return new EquivalenceReport(report, backend.availability().detail());
+            Optional<LogitsComparison> logits =
+                    line.has("logits") ? Optional.of(logits(backend, left, right, options)) : Optional.empty();
+            return new EquivalenceReport(report, backend.availability().detail(), logits);
         } finally {
             Device.close(backend);
         }
+    }
+
+    /** Both whole models on the same random tokens. */
+    private static LogitsComparison logits(
+            ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options) throws IOException {
+        int[] ids = new SplittableRandom(options.seed())
+                .ints((long) options.batch() * options.length(), 0, Math.min(left.vocabulary(), right.vocabulary()))
+                .toArray();
+        return LogitsComparison.of(
+                left.logits(backend, ids, options.batch(), options.length(), (done, all) -> {}),
+                right.logits(backend, ids, options.batch(), options.length(), (done, all) -> {}),
+                ids.length);
     }
 
     private static void checkInput(CheckOptions options, LayeredModel model) throws CheckpointException {

@@ -1,0 +1,85 @@
+package dev.shardsmith.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.shardsmith.testdata.TestData;
+import dev.shardsmith.verify.forward.NpyFile;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class VerifyCommandTest {
+    private static final Path PLAIN = TestData.path("megatron-legacy/current_plain_bf16");
+    private static final Path GATED = TestData.path("megatron-legacy/older_swiglu_float16module");
+
+    @TempDir
+    Path folder;
+
+    @Test
+    void divisionsOfOneModelComputeTheSameAndPredictTheSame() {
+        CommandRun run = CommandRun.of(
+                "verify",
+                PLAIN.resolve("tp2pp2").toString(),
+                PLAIN.resolve("tp1pp1").toString(),
+                "--device",
+                "cpu",
+                "--logits",
+                "--json");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        JsonNode json = run.json();
+        assertThat(json.get("equivalent").asBoolean()).isTrue();
+        assertThat(json.get("layers")).hasSize(6);
+        assertThat(json.get("logits").get("sameFirst").asInt()).isEqualTo(128);
+    }
+
+    @Test
+    void aGatedProjectionCutAsOneBlockIsNamedWithItsLayer() {
+        CommandRun run = CommandRun.of(
+                "verify",
+                GATED.resolve("tp1pp1").toString(),
+                GATED.resolve("tp2pp1").toString(),
+                "--device",
+                "cpu");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.NO);
+        assertThat(run.lines())
+                .anyMatch(line -> line.endsWith("DIFFERENT: the gated projection was cut over ranks as one block"));
+    }
+
+    @Test
+    void onlyTheLayersThatWereAskedForRun() {
+        CommandRun run = CommandRun.of(
+                "verify",
+                GATED.resolve("tp1pp1").toString(),
+                GATED.resolve("tp2pp1").toString(),
+                "--layers",
+                "0-1",
+                "--device",
+                "cpu",
+                "--json");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        assertThat(run.json().get("layers")).hasSize(4);
+    }
+
+    @Test
+    void logitsGoToAFileOfTheirShape() throws Exception {
+        Path ids = folder.resolve("ids.npy");
+        NpyFile.write(ids, new int[] {1, 5}, new float[] {3, 1, 4, 1, 5});
+        Path target = folder.resolve("logits.npy");
+        CommandRun run = CommandRun.of(
+                "forward",
+                PLAIN.resolve("tp2pp2").toString(),
+                "--input",
+                ids.toString(),
+                "--device",
+                "cpu",
+                "-o",
+                target.toString());
+
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        assertThat(NpyFile.read(target).shape()).containsExactly(1, 5, 32);
+    }
+}

@@ -18,6 +18,8 @@ public record DcpFinding(Code code, String subject, String message) {
         MISSING_DATA(true),
         /** A data file does not exist or ends too early. */
         MISSING_FILE(true),
+        /** A file has another digest than was recorded for it. */
+        DAMAGED_FILE(true),
         /** Two items claim the same bytes of a file. */
         OVERLAPPING_ITEMS(true),
         /** A tensor has an element type that is not known. */

@@ -92,7 +92,7 @@ final class DcpMetadataWriter {
         op(any ? '}' : 'N');
     }
 
-    void path(String name, List<PyValue> path) {
+    void path(String name, List<? extends PyValue> path) {
         batch();
         string(name);
         op('(');

@@ -10,6 +10,7 @@
  * __r_n.distcp       items one after the other; an item is a whole torch.save archive of one bare tensor or one object,
  *                    or, in files of the safetensors form, a tensor of the safetensors data that begins at its offset
  * metadata.json      Megatron's: names the form, written after everything else
+ * integrity.json     Megatron's, since 2026: the SHA-256 of each file beside it
  * common.pt          Megatron's, up to core 0.18: arguments and other state; later the object common_state/shard_0_1
  * </pre>
  *

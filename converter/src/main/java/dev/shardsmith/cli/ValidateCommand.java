@@ -2,6 +2,8 @@ package dev.shardsmith.cli;
 
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.launch.LaunchScript;
+import dev.shardsmith.verify.report.HtmlReport;
+import dev.shardsmith.verify.report.ValidateReport;
 import dev.shardsmith.verify.validate.ValidateOptions;
 import dev.shardsmith.verify.validate.Validation;
 import dev.shardsmith.verify.validate.Validator;
@@ -46,9 +48,11 @@ final class ValidateCommand implements Command {
                 Flags.value("env", "NAME=VALUE", "a variable of the launch script; may be repeated"),
                 Flags.value("tp", "N", "tensor-parallel size that the model shall be run with"),
                 Flags.value("pp", "N", "pipeline-parallel size that the model shall be run with"),
+                Flags.flag("optimizer", "also ask for optimizer state that a run could go on from"),
                 Flags.flag("no-values", "look at names, shapes and arguments only, not at the values"),
                 Flags.value("workers", "N", "threads that read; up to 4 if not given"),
-                Flags.json());
+                Flags.json(),
+                Flags.html());
         Opening.FLAGS.forEach(options::addOption);
         return options;
     }
@@ -65,6 +69,7 @@ final class ValidateCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         ValidateOptions options = options(line);
+        Optional<Path> html = line.file("html");
         try (ModelView view = Opening.open(line.path(0), line, out)) {
             Validation validation = Validator.validate(view, options);
             ExitCode exit = ExitCode.answer(validation.valid());
@@ -74,6 +79,10 @@ final class ValidateCommand implements Command {
             } else {
                 out.line(Opening.describe(view));
                 report.print(out);
+            }
+            if (html.isPresent()) {
+                String footer = Version.TOOL + " " + Version.current();
+                HtmlReport.write(ValidateReport.of(view, validation, footer), html.get());
             }
             return exit;
         }
@@ -89,6 +98,7 @@ final class ValidateCommand implements Command {
                 line.number("tp", 1),
                 line.number("pp", 1),
                 line.has("no-values") ? ValidateOptions.Values.SKIP : ValidateOptions.Values.READ,
+                line.has("optimizer") ? ValidateOptions.Optimizer.WANTED : ValidateOptions.Optimizer.NOT_NEEDED,
                 workers.orElse(usual.workers()));
     }
 

@@ -12,6 +12,7 @@ import java.util.OptionalInt;
  * @param tensor a tensor-parallel size that the model is to be run with
  * @param pipeline a pipeline size that the model is to be run with
  * @param values whether to look at the values, which reads the whole checkpoint
+ * @param optimizer whether optimizer state is asked for
  * @param workers threads that read
  */
 public record ValidateOptions(
@@ -20,7 +21,16 @@ public record ValidateOptions(
         OptionalInt tensor,
         OptionalInt pipeline,
         Values values,
+        Optimizer optimizer,
         int workers) {
+    /** Whether a run must be able to go on from the checkpoint's optimizer. */
+    public enum Optimizer {
+        /** The state must be there. */
+        WANTED,
+        /** The model is enough. */
+        NOT_NEEDED
+    }
+
     /** Whether values are looked at. */
     public enum Values {
         /** Every value is read once. */
@@ -37,26 +47,37 @@ public record ValidateOptions(
                 OptionalInt.empty(),
                 OptionalInt.empty(),
                 Values.READ,
+                Optimizer.NOT_NEEDED,
                 Math.max(1, Math.min(4, Runtime.getRuntime().availableProcessors())));
     }
 
     /** The same with a pattern. */
     public ValidateOptions withPattern(String given) {
-        return new ValidateOptions(Optional.of(given), launch, tensor, pipeline, values, workers);
+        return new ValidateOptions(Optional.of(given), launch, tensor, pipeline, values, optimizer, workers);
     }
 
     /** The same with a launch script. */
     public ValidateOptions withLaunch(LaunchScript script) {
-        return new ValidateOptions(pattern, Optional.of(script), tensor, pipeline, values, workers);
+        return new ValidateOptions(pattern, Optional.of(script), tensor, pipeline, values, optimizer, workers);
     }
 
     /** The same with sizes that the model is to be run with. */
     public ValidateOptions withTarget(OptionalInt tensorSize, OptionalInt pipelineSize) {
-        return new ValidateOptions(pattern, launch, tensorSize, pipelineSize, values, workers);
+        return new ValidateOptions(pattern, launch, tensorSize, pipelineSize, values, optimizer, workers);
     }
 
     /** The same without reading values. */
     public ValidateOptions withoutValues() {
-        return new ValidateOptions(pattern, launch, tensor, pipeline, Values.SKIP, workers);
+        return new ValidateOptions(pattern, launch, tensor, pipeline, Values.SKIP, optimizer, workers);
+    }
+
+    /** The same with optimizer state asked for. */
+    public ValidateOptions withOptimizer() {
+        return new ValidateOptions(pattern, launch, tensor, pipeline, values, Optimizer.WANTED, workers);
+    }
+
+    /** The same with so many threads. */
+    public ValidateOptions withWorkers(int threads) {
+        return new ValidateOptions(pattern, launch, tensor, pipeline, values, optimizer, threads);
     }
 }

@@ -37,6 +37,7 @@ public final class Validator {
         for (String warning : view.warnings()) {
             findings.warning("checkpoint", view.path().toString(), warning, "");
         }
+        optimizer();
         for (String name : view.unknown()) {
             findings.warning("keys.unknown", name, "no rule knows this parameter", "convert needs --rule for it");
         }
@@ -48,6 +49,17 @@ public final class Validator {
         }
         return new Validation(
                 result.saved(), result.given(), result.inferred(), result.layers(), result.launch(), findings.all());
+    }
+
+    private void optimizer() {
+        boolean wanted = options.optimizer() == ValidateOptions.Optimizer.WANTED;
+        if (wanted && !view.state().entries().containsKey("optimizer")) {
+            findings.error(
+                    "optimizer.missing",
+                    view.path().toString(),
+                    "there is no optimizer state: a run can load the weights, but not go on where it stopped",
+                    "train with --no-load-optim");
+        }
     }
 
     private Validation other() throws CheckpointException {

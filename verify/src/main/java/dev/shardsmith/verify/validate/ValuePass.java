@@ -19,6 +19,7 @@ import java.util.zip.CRC32C;
 final class ValuePass {
     private final LogicalTensor tensor;
     private final BlockReader reader = new BlockReader();
+    private ByteBuffer other;
 
     ValuePass(LogicalTensor tensor) {
         this.tensor = tensor;
@@ -30,6 +31,7 @@ final class ValuePass {
         CRC32C checksum = new CRC32C();
         ByteBuffer block = reading.newBuffer();
         List<Copy> copies = copies(reading);
+        other = copies.isEmpty() ? block : reading.newBuffer();
         for (long i = 0; i < reading.grid().blocks(); i++) {
             reading.read(reader, i, block);
             int elements = block.remaining() / reading.dtype().byteSize();
@@ -63,7 +65,6 @@ final class ValuePass {
     private final class Copy {
         private final Piece piece;
         private final DType dtype;
-        private final ByteBuffer buffer;
         private final Optional<ElementDecoder> decoder;
         private double worst;
         private boolean differs;
@@ -71,7 +72,6 @@ final class ValuePass {
         Copy(Piece piece, TensorReading reading) {
             this.piece = piece;
             this.dtype = reading.dtype();
-            this.buffer = reading.newBuffer();
             this.decoder = ElementDecoder.of(dtype);
         }
 
@@ -88,8 +88,8 @@ final class ValuePass {
                         .order(block.order());
                 reader.read(tensor.pieces(), common.get(), dtype, expected);
             }
-            reader.read(List.of(piece), common.get(), dtype, buffer);
-            if (expected.mismatch(buffer) >= 0) {
+            reader.read(List.of(piece), common.get(), dtype, other);
+            if (expected.mismatch(other) >= 0) {
                 differs = true;
                 measure(expected, Math.toIntExact(common.get().elements()));
             }
@@ -106,7 +106,7 @@ final class ValuePass {
             for (int first = 0; first < elements; first += step) {
                 int count = Math.min(step, elements - first) * decode.perElement();
                 decode.doubles(expected, first, count, ours);
-                decode.doubles(buffer, first, count, theirs);
+                decode.doubles(other, first, count, theirs);
                 for (int i = 0; i < count; i++) {
                     if (Double.compare(ours[i], theirs[i]) != 0) {
                         double difference = Math.abs(ours[i] - theirs[i]);

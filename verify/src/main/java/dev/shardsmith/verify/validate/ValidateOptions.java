@@ -70,14 +70,4 @@ public record ValidateOptions(
     public ValidateOptions withoutValues() {
         return new ValidateOptions(pattern, launch, tensor, pipeline, Values.SKIP, optimizer, workers);
     }
-
-    /** The same with optimizer state asked for. */
-    public ValidateOptions withOptimizer() {
-        return new ValidateOptions(pattern, launch, tensor, pipeline, values, Optimizer.WANTED, workers);
-    }
-
-    /** The same with so many threads. */
-    public ValidateOptions withWorkers(int threads) {
-        return new ValidateOptions(pattern, launch, tensor, pipeline, values, optimizer, threads);
-    }
 }

@@ -1,5 +1,7 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.reshard.placement.PlacementReport;
+import dev.shardsmith.reshard.placement.PlacementRequest;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
@@ -44,6 +46,11 @@ final class InspectCommand implements Command {
                 Flags.optional(
                         "objects", "PATH", "list what is no tensor, from this path on, such as args.hidden_size"),
                 Flags.flag("stats", "read the tensors and show minimum, maximum, mean, zeros and more"),
+                Flags.value(
+                        "placement",
+                        "tp=4,pp=2,dp=8",
+                        "show what each rank of a training job of these sizes would hold; also vpp, ep, etp, cp and "
+                                + "memory, the GiB of one GPU"),
                 Flags.value("iteration", "N", "iteration to take instead of the one that the tracker names"),
                 Flags.value("workers", "N", "threads for --stats; as many as processors if not given"),
                 Flags.json(),
@@ -60,6 +67,9 @@ final class InspectCommand implements Command {
                 new Example(
                         "shardsmith inspect samples/hybrid-tp2-pp2 --objects args.num_layers", "Look up an argument"),
                 new Example("shardsmith inspect samples/hybrid-tp2-pp2 --stats", "Look for NaN and dead weights"),
+                new Example(
+                        "shardsmith inspect samples/hybrid-tp2-pp2 --placement tp=2,pp=2,dp=8",
+                        "See what each rank of a training job would hold"),
                 new Example(
                         "shardsmith inspect samples/hybrid-tp2-pp2 --stats --html /tmp/inspect.html",
                         "Look at the weights of each layer in a browser"));
@@ -83,6 +93,10 @@ final class InspectCommand implements Command {
                     ? Optional.of(
                             ObjectTree.of(view.state(), line.value("objects").orElse("")))
                     : Optional.empty();
+            Optional<PlacementText> placement = line.has("placement")
+                    ? Optional.of(new PlacementText(
+                            PlacementReport.of(view, PlacementRequest.parse(line.required("placement")))))
+                    : Optional.empty();
             CheckpointSummary summary = CheckpointSummary.of(view);
             if (html.isPresent()) {
                 List<TensorSurvey> read = surveys.orElse(List.of());
@@ -92,7 +106,12 @@ final class InspectCommand implements Command {
             }
             if (line.has("json")) {
                 InspectJson document = new InspectJson(view, summary, tensors, surveys, objects);
-                out.json(name(), ExitCode.OK.status(), document);
+                out.json(name(), ExitCode.OK.status(), json -> {
+                    document.write(json);
+                    if (placement.isPresent()) {
+                        placement.get().write(json);
+                    }
+                });
             } else {
                 InspectText text = new InspectText(out, view, summary);
                 text.summary();
@@ -101,6 +120,7 @@ final class InspectCommand implements Command {
                 }
                 surveys.ifPresent(text::statistics);
                 objects.ifPresent(text::objects);
+                placement.ifPresent(found -> found.print(out));
             }
             return ExitCode.OK;
         }

@@ -133,8 +133,8 @@ public final class DcpImage {
         for (Map.Entry<String, Entry> entry : entries.entrySet()) {
             Entry given = entry.getValue();
             if (given.object().isPresent()) {
-                FileImage image = ofObject(
-                        entry.getKey(), given.object().get(), given.substitutes(), TorchImage.DEFAULT_FOLDER);
+                FileImage image =
+                        ofObject(entry.getKey(), given.object().get(), given.substitutes(), TorchImage.DEFAULT_FOLDER);
                 items.put(entry.getKey(), List.of(place(given.file(), image, parts, ends)));
             }
         }
@@ -205,8 +205,8 @@ public final class DcpImage {
         return new Item(file, offset, image.size());
     }
 
-    private static FileImage ofObject(
-            String name, PyValue value, Map<PyValue, PyValue> substitutes, String folder) throws CheckpointException {
+    private static FileImage ofObject(String name, PyValue value, Map<PyValue, PyValue> substitutes, String folder)
+            throws CheckpointException {
         FileImage image =
                 TorchImage.of(value).inFolder(folder).replacing(substitutes).build(name);
         List<FileImage.Slot> slots = image.slots().stream()

@@ -1,11 +1,11 @@
 package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
-import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.layout.CheckpointFolder;
 import dev.shardsmith.formats.layout.CheckpointLocation;
 import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
+import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.formats.layout.CheckpointLocation.MegatronLegacy;
 import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
 import dev.shardsmith.formats.layout.CheckpointLocation.RankFolder;
@@ -54,7 +54,10 @@ public final class Checkpoints {
         if (location instanceof HuggingFace folder) {
             return HuggingFaceReader.read(path, folder, pool, options);
         }
-        throw CheckpointException.of(Kind.UNSUPPORTED, path.toString(), "no checkpoint of a known layout is here");
+        if (location instanceof MambaSsm mamba) {
+            return MambaReader.read(path, mamba, pool);
+        }
+        return PlainFiles.read(location.path(), pool);
     }
 
     private static List<RankPath> rankPaths(MegatronLegacy legacy) {

@@ -28,6 +28,9 @@ public final class Conversion {
                 yield MegatronWriter.plan(source, options);
             }
             case HUGGINGFACE -> {
+                if (source.family() == Family.MAMBA_SSM) {
+                    yield MambaWriter.planHuggingFace(source, options);
+                }
                 require(source, Family.MEGATRON, to);
                 yield NemotronWriter.plan(source, options);
             }
@@ -35,7 +38,12 @@ public final class Conversion {
                 require(source, Family.MEGATRON, to);
                 yield TorchDistWriter.plan(source, options);
             }
-            case MAMBA_SSM, SAFETENSORS, PT -> throw noEquivalent(source, to);
+            case MAMBA_SSM -> {
+                require(source, Family.MAMBA_SSM, to);
+                yield MambaWriter.planRanks(source, options);
+            }
+            case SAFETENSORS -> PlainFiles.planSafetensors(source, options);
+            case PT -> PlainFiles.planPt(source, options);
         };
     }
 

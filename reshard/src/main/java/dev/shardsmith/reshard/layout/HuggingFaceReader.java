@@ -66,6 +66,9 @@ final class HuggingFaceReader {
         view.description(location.explanation() + ", model type " + type);
         switch (type) {
             case "nemotron_h" -> nemotron();
+            case "mamba", "mamba2" -> {
+                return MambaReader.readHuggingFace(view, config, weights);
+            }
             default -> {
                 view.family(Family.HUGGINGFACE);
                 addAll(weights.tensors());

@@ -121,19 +121,20 @@ final class TorchDistReader {
                 view.addExtraState(extraStates.get(name));
             }
         }
-        MegatronDivisions.of(
-                        logical, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules())
-                .unknown()
-                .forEach(view::addUnknown);
+        boolean megatron = isMegatron(checkpoint);
+        if (megatron) {
+            boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
+            MegatronDivisions.of(logical, gated, options.rules()).unknown().forEach(view::addUnknown);
+        }
         readGenerators();
         ModelState state = new ModelState(entries, stateTensors);
         view.addRank(new RankShard(0, 0, 0, 0, tensors, state));
-        if (args.isEmpty()) {
+        if (args.isEmpty() && megatron) {
             view.addWarning("there are no saved options ('args')");
         }
         Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
-        return view.family(ModelView.Family.MEGATRON)
-                .description("Megatron torch_dist checkpoint, saved by " + sizes
+        return view.family(megatron ? ModelView.Family.MEGATRON : ModelView.Family.PLAIN)
+                .description((megatron ? "Megatron torch_dist checkpoint, saved by " + sizes : "PyTorch distributed checkpoint")
                         + (prefix.isEmpty() ? "" : ", key prefix '" + prefix + "'"))
                 .parallelism(sizes)
                 .pattern(args.flatMap(MegatronArgs::pattern))

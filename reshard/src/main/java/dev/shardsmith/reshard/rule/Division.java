@@ -154,4 +154,96 @@ public sealed interface Division {
                     + String.join(",", components.stream().map(Component::name).toList());
         }
     }
+
+    /**
+     * Cut along one axis into parts whose lengths on each rank are given, as measured from a checkpoint or chosen for one.
+     *
+     * @param axis the axis that is cut
+     * @param parts parts along the axis, in order
+     */
+    record Listed(int axis, List<Part> parts) implements Division {
+        /**
+         * A part of the axis.
+         *
+         * @param name the field's name of it
+         * @param lengths elements that each rank holds
+         * @param shared true if every rank holds all of it
+         */
+        public record Part(String name, List<Long> lengths, boolean shared) {
+            /** A part; the list is copied. */
+            public Part {
+                lengths = List.copyOf(lengths);
+            }
+
+            /** Size along the axis in the undivided tensor. */
+            public long width() {
+                return shared ? lengths.get(0) : start(lengths.size());
+            }
+
+            private long start(int rank) {
+                long sum = 0;
+                for (int before = 0; before < rank; before++) {
+                    sum = Math.addExact(sum, lengths.get(before));
+                }
+                return shared ? 0 : sum;
+            }
+        }
+
+        /** A cut; the list is copied. */
+        public Listed {
+            parts = List.copyOf(parts);
+        }
+
+        @Override
+        public List<Placement> placements(Shape logical, int rank, int world) {
+            List<Placement> placements = new ArrayList<>();
+            long base = 0;
+            long local = 0;
+            for (Part part : parts) {
+                long length = part.lengths().get(rank);
+                if (length > 0) {
+                    long[] at = new long[logical.rank()];
+                    at[axis] = local;
+                    placements.add(new Placement(
+                            part.name(), Box.slice(logical, axis, base + part.start(rank), length), at));
+                }
+                base += part.width();
+                local += length;
+            }
+            return placements;
+        }
+
+        @Override
+        public Shape localShape(Shape logical, int rank, int world) {
+            long length = 0;
+            for (Part part : parts) {
+                length += part.lengths().get(rank);
+            }
+            return logical.with(axis, length);
+        }
+
+        @Override
+        public boolean heldBy(int rank) {
+            return true;
+        }
+
+        @Override
+        public boolean replicated() {
+            return false;
+        }
+
+        /** Size of the undivided tensor along the axis. */
+        public long width() {
+            return parts.stream().mapToLong(Part::width).sum();
+        }
+
+        @Override
+        public String describe() {
+            List<String> words = new ArrayList<>();
+            for (Part part : parts) {
+                words.add((part.name().isEmpty() ? "" : part.name() + " ") + (part.shared() ? "shared" : part.lengths()));
+            }
+            return (axis == 0 ? "rows " : axis == 1 ? "columns " : "axis " + axis + " ") + String.join(", ", words);
+        }
+    }
 }

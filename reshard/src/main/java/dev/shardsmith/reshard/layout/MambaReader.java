@@ -1,0 +1,196 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.json.Json;
+import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
+import dev.shardsmith.reshard.family.MambaConfig;
+import dev.shardsmith.reshard.family.MambaDivisions;
+import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.rule.Division;
+import dev.shardsmith.reshard.rule.Placement;
+import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Family;
+import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.Parallelism;
+import dev.shardsmith.reshard.view.RankShard;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Opens models of the mamba_ssm family: rank files, a whole {@code pytorch_model.bin}, or Hugging Face's Mamba and Mamba2. */
+final class MambaReader {
+    static final String EMBEDDING = "backbone.embedding.weight";
+    static final String HEAD = "lm_head.weight";
+
+    private final ModelViewBuilder view;
+    private final MambaConfig config;
+
+    private MambaReader(ModelViewBuilder view, MambaConfig config) {
+        this.view = view;
+        this.config = config;
+    }
+
+    /** Opens mamba_ssm files that were located. */
+    static ModelView read(Path shown, MambaSsm location, FilePool pool) throws IOException {
+        ModelViewBuilder view = new ModelViewBuilder(shown, pool, ModelView.Layout.MAMBA_SSM);
+        Map<String, Object> fields = Map.of();
+        if (location.config().isPresent()) {
+            fields = Json.readObject(pool.file(location.config().get()));
+        } else {
+            view.addWarning("there is no config.json: groups and heads are taken for the defaults of mamba_ssm");
+        }
+        List<Map<String, StoredTensor>> ranks = new ArrayList<>();
+        for (Path file : location.ranks()) {
+            WeightFiles weights = WeightFiles.open(pool, List.of(file));
+            weights.warnings().forEach(view::addWarning);
+            ranks.add(renamed(weights.tensors()));
+        }
+        view.config(fields).description(location.explanation());
+        return new MambaReader(view, new MambaConfig(fields)).read(ranks);
+    }
+
+    /** Fills the view of a Hugging Face folder. */
+    static ModelView readHuggingFace(ModelViewBuilder view, Map<String, Object> config, WeightFiles weights)
+            throws IOException {
+        return new MambaReader(view, MambaConfig.ofHuggingFace(config)).read(List.of(renamed(weights.tensors())));
+    }
+
+    /** Hugging Face says embeddings, Codestral puts a prefix before everything, others leave out the backbone. */
+    private static Map<String, StoredTensor> renamed(Map<String, StoredTensor> tensors) {
+        Map<String, StoredTensor> renamed = new LinkedHashMap<>();
+        tensors.forEach((name, data) -> {
+            String bare = name.startsWith("model.") ? name.substring("model.".length()) : name;
+            if (bare.startsWith("layers.") || bare.startsWith("embedding") || bare.startsWith("norm_f.")) {
+                bare = "backbone." + bare;
+            }
+            renamed.put(bare.replace("backbone.embeddings.", "backbone.embedding."), data);
+        });
+        return renamed;
+    }
+
+    private ModelView read(List<Map<String, StoredTensor>> ranks) throws IOException {
+        requireRankZeroBiases(ranks);
+        List<Map<String, Shape>> shapes = new ArrayList<>();
+        for (Map<String, StoredTensor> rank : ranks) {
+            Map<String, Shape> own = new LinkedHashMap<>();
+            rank.forEach((name, data) -> own.put(name, data.shape()));
+            shapes.add(own);
+        }
+        MambaDivisions divisions = MambaDivisions.measured(shapes, config);
+        divisions.warnings().forEach(view::addWarning);
+        boolean tied = config.tied() && ranks.get(0).containsKey(EMBEDDING);
+        for (String name : ranks.get(0).keySet()) {
+            Division division = divisions.divisions().get(name);
+            if (division == null) {
+                view.addUnknown(name);
+                division = new Division.Replicated();
+            }
+            if (!(tied && name.equals(HEAD))) {
+                view.add(merge(name, division, divisions.shapes().get(name), ranks, tied && name.equals(EMBEDDING)));
+            }
+        }
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            Map<String, LogicalTensor> held = new LinkedHashMap<>();
+            ranks.get(rank).forEach((name, data) -> held.put(name, LogicalTensor.whole(name, data)));
+            view.addRank(new RankShard(rank, 0, 0, 0, held, ModelState.none()));
+        }
+        return view.family(Family.MAMBA_SSM).parallelism(Parallelism.tensor(ranks.size())).build();
+    }
+
+    private static LogicalTensor merge(
+            String name, Division division, Shape whole, List<Map<String, StoredTensor>> ranks, boolean withHead)
+            throws CheckpointException {
+        List<Piece> pieces = new ArrayList<>();
+        List<Piece> replicas = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            StoredTensor data = ranks.get(rank).get(name);
+            if (data == null || !division.heldBy(rank)) {
+                if (data == null && division.heldBy(rank)) {
+                    throw CheckpointException.of(Kind.INCOMPLETE, name, "rank " + rank + " does not have this parameter");
+                }
+                continue;
+            }
+            if (data.dtype() != ranks.get(0).get(name).dtype()) {
+                throw CheckpointException.of(
+                        Kind.INCONSISTENT, name, "rank " + rank + " stores it as " + data.dtype().torchName());
+            }
+            add(division, whole, rank, ranks.size(), data, pieces, replicas);
+            StoredTensor head = withHead ? ranks.get(rank).get(HEAD) : null;
+            if (head != null && head.shape().equals(data.shape())) {
+                add(division, whole, rank, ranks.size(), head, replicas, replicas);
+            }
+        }
+        return LogicalTensor.of(
+                name, ranks.get(0).get(name).dtype(), whole, division.describe(), pieces, replicas);
+    }
+
+    private static void add(
+            Division division,
+            Shape whole,
+            int rank,
+            int world,
+            StoredTensor data,
+            List<Piece> pieces,
+            List<Piece> replicas) {
+        for (Placement placement : division.placements(whole, rank, world)) {
+            Piece piece = new Piece(
+                    placement.logical().offset(),
+                    data.narrow(placement.local(), placement.logical().size()));
+            boolean known = pieces.stream().anyMatch(other -> other.box().equals(piece.box()));
+            (known && pieces != replicas ? replicas : pieces).add(piece);
+        }
+    }
+
+    /** A row-parallel bias belongs to rank 0; equal or zero copies elsewhere are accepted, others are not. */
+    private void requireRankZeroBiases(List<Map<String, StoredTensor>> ranks) throws IOException {
+        for (int rank = 1; rank < ranks.size(); rank++) {
+            for (Map.Entry<String, StoredTensor> entry : ranks.get(rank).entrySet()) {
+                String name = entry.getKey();
+                boolean rowBias = name.endsWith("out_proj.bias") || name.endsWith("fc2.bias");
+                if (!rowBias) {
+                    continue;
+                }
+                StoredTensor first = ranks.get(0).get(name);
+                if (first == null) {
+                    throw CheckpointException.of(
+                            Kind.INCONSISTENT, name, "rank " + rank + " has this bias, but rank 0, which should, does not");
+                }
+                byte[] copy = bytes(entry.getValue());
+                boolean zero = true;
+                for (byte b : copy) {
+                    zero &= b == 0;
+                }
+                if (!zero && !Arrays.equals(copy, bytes(first))) {
+                    throw CheckpointException.of(
+                            Kind.INCONSISTENT,
+                            name,
+                            "rank " + rank + " has another bias than rank 0; only rank 0 should have one, because the "
+                                    + "ranks' outputs are added");
+                }
+                view.addWarning(name + ": rank " + rank + " has a copy of the bias that only rank 0 should have ("
+                        + (zero ? "all zero" : "equal") + "); rank 0's is taken");
+            }
+        }
+    }
+
+    private static byte[] bytes(StoredTensor bias) throws IOException {
+        byte[] bytes = new byte[Math.toIntExact(bias.bytes())];
+        int width = bias.dtype().byteSize();
+        for (int i = 0; i < bias.shape().elements(); i++) {
+            long at = bias.offset() + i * (bias.strides().length == 0 ? 0 : bias.strides()[0]) * width;
+            bias.source().read(at, ByteBuffer.wrap(bytes, i * width, width));
+        }
+        return bytes;
+    }
+}

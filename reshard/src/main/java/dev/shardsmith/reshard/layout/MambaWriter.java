@@ -1,0 +1,186 @@
+package dev.shardsmith.reshard.layout;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.json.Json;
+import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.torch.TorchPickle;
+import dev.shardsmith.reshard.family.MambaConfig;
+import dev.shardsmith.reshard.family.MambaDivisions;
+import dev.shardsmith.reshard.family.NamedPart;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
+import dev.shardsmith.reshard.plan.Plan;
+import dev.shardsmith.reshard.plan.Planner;
+import dev.shardsmith.reshard.plan.TargetLayout;
+import dev.shardsmith.reshard.plan.TargetModel;
+import dev.shardsmith.reshard.plan.TargetTensor;
+import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.rule.Division;
+import dev.shardsmith.reshard.rule.Placement;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/** Lays out models of the mamba_ssm family, as rank files, as a whole {@code pytorch_model.bin}, or for Hugging Face. */
+final class MambaWriter {
+    private static final Set<String> SENSITIVE = Set.of("A_log", "D", "dt_bias", "B_bias", "C_bias");
+
+    private final ModelView source;
+    private final ConversionOptions options;
+    private final MambaConfig config;
+    private final TargetModel model = TargetModel.empty();
+    private final TargetLayout layout = new TargetLayout();
+    private final Map<String, Shape> shapes = new LinkedHashMap<>();
+    private final boolean tied;
+
+    private MambaWriter(ModelView source, ConversionOptions options) {
+        this.source = source;
+        this.options = options;
+        this.config = MambaConfig.isOne(source.config())
+                ? new MambaConfig(source.config())
+                : MambaConfig.ofHuggingFace(source.config());
+        for (LogicalTensor tensor : source.tensors().values()) {
+            model.add(new TargetTensor(tensor.name(), tensor.name(), dtype(tensor), tensor.shape()));
+            shapes.put(tensor.name(), tensor.shape());
+        }
+        this.tied = config.tied() && !shapes.containsKey(MambaReader.HEAD);
+    }
+
+    /** The plan of a conversion to mamba_ssm's files. */
+    static Plan planRanks(ModelView source, ConversionOptions options) throws IOException {
+        MambaWriter writer = new MambaWriter(source, options);
+        writer.ranks(options.tensor().orElse(source.parallelism().tensor()));
+        return Planner.plan(source, writer.model, writer.layout);
+    }
+
+    /** The plan of a conversion to a Hugging Face folder. */
+    static Plan planHuggingFace(ModelView source, ConversionOptions options) throws IOException {
+        MambaWriter writer = new MambaWriter(source, options);
+        writer.huggingFace();
+        return Planner.plan(source, writer.model, writer.layout);
+    }
+
+    private DType dtype(LogicalTensor tensor) {
+        String leaf = tensor.name().substring(tensor.name().lastIndexOf('.') + 1);
+        boolean keeps = options.dtype().isEmpty()
+                || tensor.dtype().kind() != DType.Kind.FLOAT
+                || (SENSITIVE.contains(leaf) && tensor.dtype() == DType.F32);
+        return keeps ? tensor.dtype() : options.dtype().get();
+    }
+
+    private void ranks(int world) throws CheckpointException {
+        requireKnown(world);
+        MambaDivisions divisions = MambaDivisions.planned(shapes, config, world, multiple());
+        for (int rank = 0; rank < world; rank++) {
+            String path = world == 1 ? "pytorch_model.bin" : "rank_" + rank + ".pt";
+            ArchiveContent content = new ArchiveContent(path, layout);
+            List<PyEntry> entries = new ArrayList<>();
+            for (TargetTensor tensor : model.tensors().values()) {
+                Division division = divisions.divisions().getOrDefault(tensor.name(), new Division.Replicated());
+                if (division.heldBy(rank)) {
+                    StoredTensor slot =
+                            content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank, world));
+                    for (Placement placement : division.placements(tensor.shape(), rank, world)) {
+                        layout.addPiece(
+                                tensor.name(),
+                                new Piece(
+                                        placement.logical().offset(),
+                                        slot.narrow(
+                                                placement.local(),
+                                                placement.logical().size())));
+                    }
+                    entries.add(new PyEntry(new PyStr(tensor.name()), content.lastNode()));
+                    if (tied && tensor.name().equals(MambaReader.EMBEDDING)) {
+                        // The same storage under both names, as the real state dict has it.
+                        entries.add(new PyEntry(new PyStr(MambaReader.HEAD), content.lastNode()));
+                    }
+                }
+            }
+            layout.addFile(content.image(
+                    TorchPickle.orderedDict(entries), path.substring(0, path.lastIndexOf('.'))));
+            noteUneven(divisions, world);
+        }
+        layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
+    }
+
+    private void noteUneven(MambaDivisions divisions, int world) {
+        divisions.divisions().forEach((name, division) -> {
+            if (division instanceof Division.Listed listed) {
+                boolean uneven = listed.parts().stream()
+                        .anyMatch(part -> part.lengths().stream().distinct().count() > 1);
+                if (uneven && world > 1) {
+                    layout.addNote(name + " is divided unevenly: " + listed.describe());
+                }
+            }
+        });
+    }
+
+    private void requireKnown(int world) throws CheckpointException {
+        if (world > 1 && !source.unknown().isEmpty()) {
+            throw refused("no rule says how these parameters are divided: " + String.join(", ", source.unknown()));
+        }
+    }
+
+    /** The MLP's multiple in the source, if its ranks show one. */
+    private Optional<Long> multiple() throws CheckpointException {
+        if (source.ranks().size() < 2) {
+            return Optional.empty();
+        }
+        long common = 0;
+        for (var rank : source.ranks()) {
+            for (Map.Entry<String, LogicalTensor> entry : rank.tensors().entrySet()) {
+                if (entry.getKey().endsWith("mlp.fc2.weight")) {
+                    long channels = entry.getValue().shape().size(1);
+                    common = BigInteger.valueOf(common).gcd(BigInteger.valueOf(channels)).longValueExact();
+                }
+            }
+        }
+        return common > 0 && common % 128 != 0 ? Optional.of(common) : Optional.empty();
+    }
+
+    private void huggingFace() throws CheckpointException {
+        boolean mamba1 = shapes.keySet().stream().anyMatch(name -> name.endsWith("mixer.x_proj.weight"));
+        boolean mamba3 = shapes.keySet().stream().anyMatch(name -> name.endsWith("mixer.B_bias"));
+        List<String> obstacles = new ArrayList<>(mamba3 ? List.of("Mamba-3 layers") : List.of());
+        TargetTensor embedding = model.tensors().get(MambaReader.EMBEDDING);
+        long rows = embedding == null ? 0 : embedding.shape().size(0);
+        String dtype = embedding == null ? "float32" : embedding.dtype().torchName();
+        Map<String, Object> made = config.huggingFace(rows, dtype, !mamba1, obstacles);
+        if (!obstacles.isEmpty()) {
+            throw refused("Hugging Face's " + made.get("model_type") + " has no equivalent of: "
+                    + String.join("; ", obstacles));
+        }
+        if (!mamba1 && config.groups() > 1) {
+            layout.addNote("Hugging Face's mamba2 normalises over all channels, mamba_ssm within each of "
+                    + config.groups() + " groups: the same weights give other logits there");
+        }
+        HuggingFaceFiles files = new HuggingFaceFiles(layout);
+        for (TargetTensor tensor : model.tensors().values()) {
+            String name = tensor.name().replace("backbone.embedding.", "backbone.embeddings.");
+            files.add(tensor.name(), tensor.dtype(), NamedPart.whole(name, tensor.shape()));
+        }
+        if (tied && options.tie() == Tie.MATERIALISE && embedding != null) {
+            files.add(
+                    embedding.name(), embedding.dtype(), NamedPart.whole(MambaReader.HEAD, embedding.shape()));
+            made.put("tie_word_embeddings", false);
+        }
+        files.finish(options.maxShardSize());
+        files.addConfig(source.layout() == ModelView.Layout.HUGGINGFACE ? source.config() : made);
+    }
+
+    private static CheckpointException refused(String problem) {
+        return CheckpointException.of(Kind.REFUSED, "", problem);
+    }
+}

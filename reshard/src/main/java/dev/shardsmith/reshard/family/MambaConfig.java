@@ -114,10 +114,13 @@ public record MambaConfig(Map<String, Object> fields) {
             config.put("chunk_size", AttentionSizes.number(ssm, "chunk_size", 256));
             config.put("rms_norm", true);
             config.put("norm_before_gate", false);
-            config.put("time_step_limit", ssm.getOrDefault("dt_limit", new ArrayList<>(List.of(0.0, Double.POSITIVE_INFINITY))));
+            config.put(
+                    "time_step_limit",
+                    ssm.getOrDefault("dt_limit", new ArrayList<>(List.of(0.0, Double.POSITIVE_INFINITY))));
         } else {
             config.put("intermediate_size", expand * model);
-            config.put("time_step_rank", ssm.get("dt_rank") instanceof Number rank ? rank.longValue() : (model + 15) / 16);
+            config.put(
+                    "time_step_rank", ssm.get("dt_rank") instanceof Number rank ? rank.longValue() : (model + 15) / 16);
         }
         return config;
     }

@@ -82,7 +82,12 @@ public final class MambaDivisions {
                             Kind.REFUSED,
                             "",
                             world + " tensor-parallel ranks cannot hold this model: "
-                                    + String.join("; ", problems.stream().distinct().limit(8).toList()))
+                                    + String.join(
+                                            "; ",
+                                            problems.stream()
+                                                    .distinct()
+                                                    .limit(8)
+                                                    .toList()))
                     .withHint("sizes that divide it: " + String.join(", ", legal));
         }
         return result;
@@ -132,12 +137,11 @@ public final class MambaDivisions {
     }
 
     private void check(String key, Part part, Component component, MambaSizes sizes, List<String> problems) {
-        boolean evenOnly =
-                switch (part.width()) {
-                    case "V" -> true;
-                    case "d", "di", "dm", "ds", "GN", "H", "D" -> sizes.kind() != MambaSizes.Kind.MAMBA3;
-                    default -> false;
-                };
+        boolean evenOnly = switch (part.width()) {
+            case "V" -> true;
+            case "d", "di", "dm", "ds", "GN", "H", "D" -> sizes.kind() != MambaSizes.Kind.MAMBA3;
+            default -> false;
+        };
         String what = component.units() + " " + words(part, component);
         if (evenOnly && !component.dividesEvenly(world)) {
             problems.add(what + " (" + key + ") must divide evenly by " + world);
@@ -158,8 +162,7 @@ public final class MambaDivisions {
         };
     }
 
-    private void measure(
-            String prefix, String suffix, List<Map<String, Shape>> ranks, List<MambaSizes> sizes)
+    private void measure(String prefix, String suffix, List<Map<String, Shape>> ranks, List<MambaSizes> sizes)
             throws CheckpointException {
         String key = prefix + suffix;
         Shape first = ranks.get(0).get(key);
@@ -202,8 +205,8 @@ public final class MambaDivisions {
                 throw CheckpointException.of(
                         Kind.INCONSISTENT,
                         key,
-                        "rank " + rank + " of " + world + " has shape " + found + ", but its parts (" + division.describe()
-                                + ") make " + expected);
+                        "rank " + rank + " of " + world + " has shape " + found + ", but its parts ("
+                                + division.describe() + ") make " + expected);
             }
         }
         shapes.put(key, whole);
@@ -285,18 +288,17 @@ public final class MambaDivisions {
 
     private long unit(Part part, MambaSizes sizes, long width, Optional<Long> multiple) {
         long groups = Math.max(1, config.groups());
-        long unit =
-                switch (part.width()) {
-                    case "ds", "GN", "H", "D" ->
-                        sizes.kind() == MambaSizes.Kind.MAMBA3 && groups == 1 ? 1 : width / groups;
-                    case "di" -> sizes.kind() == MambaSizes.Kind.MAMBA3
-                            ? width / Math.max(1, groups == 1 ? sizes.width("H") : groups)
-                            : 1;
-                    case "kv" -> config.attentionHeadDim();
-                    case "q" -> config.attentionHeadDim() * config.queriesPerKey();
-                    case "h" -> multiple.orElse(MLP_MULTIPLE);
-                    default -> 1L;
-                };
+        long unit = switch (part.width()) {
+            case "ds", "GN", "H", "D" -> sizes.kind() == MambaSizes.Kind.MAMBA3 && groups == 1 ? 1 : width / groups;
+            case "di" ->
+                sizes.kind() == MambaSizes.Kind.MAMBA3
+                        ? width / Math.max(1, groups == 1 ? sizes.width("H") : groups)
+                        : 1;
+            case "kv" -> config.attentionHeadDim();
+            case "q" -> config.attentionHeadDim() * config.queriesPerKey();
+            case "h" -> multiple.orElse(MLP_MULTIPLE);
+            default -> 1L;
+        };
         if (unit > 0 && width % unit == 0) {
             return unit;
         }

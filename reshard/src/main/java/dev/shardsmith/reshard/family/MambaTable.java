@@ -14,8 +14,7 @@ import java.util.regex.Pattern;
  * parts along the axis as {@code name=width}, {@code ^} marking a part that every rank holds whole.
  */
 final class MambaTable {
-    private static final String ROWS =
-            """
+    private static final String ROWS = """
             any       norm.weight            -
             any       norm.bias              -
             any       norm2.weight           -
@@ -103,7 +102,8 @@ final class MambaTable {
     /** The row of a parameter. */
     static Optional<Row> find(String suffix, MambaSizes.Kind kind) {
         return TABLE.stream()
-                .filter(row -> row.suffix().equals(suffix) && row.kind().map(kind::equals).orElse(true))
+                .filter(row -> row.suffix().equals(suffix)
+                        && row.kind().map(kind::equals).orElse(true))
                 .findFirst();
     }
 

@@ -105,7 +105,9 @@ final class MambaReader {
             ranks.get(rank).forEach((name, data) -> held.put(name, LogicalTensor.whole(name, data)));
             view.addRank(new RankShard(rank, 0, 0, 0, held, ModelState.none()));
         }
-        return view.family(Family.MAMBA_SSM).parallelism(Parallelism.tensor(ranks.size())).build();
+        return view.family(Family.MAMBA_SSM)
+                .parallelism(Parallelism.tensor(ranks.size()))
+                .build();
     }
 
     private static LogicalTensor merge(
@@ -117,13 +119,16 @@ final class MambaReader {
             StoredTensor data = ranks.get(rank).get(name);
             if (data == null || !division.heldBy(rank)) {
                 if (data == null && division.heldBy(rank)) {
-                    throw CheckpointException.of(Kind.INCOMPLETE, name, "rank " + rank + " does not have this parameter");
+                    throw CheckpointException.of(
+                            Kind.INCOMPLETE, name, "rank " + rank + " does not have this parameter");
                 }
                 continue;
             }
             if (data.dtype() != ranks.get(0).get(name).dtype()) {
                 throw CheckpointException.of(
-                        Kind.INCONSISTENT, name, "rank " + rank + " stores it as " + data.dtype().torchName());
+                        Kind.INCONSISTENT,
+                        name,
+                        "rank " + rank + " stores it as " + data.dtype().torchName());
             }
             add(division, whole, rank, ranks.size(), data, pieces, replicas);
             StoredTensor head = withHead ? ranks.get(rank).get(HEAD) : null;
@@ -131,8 +136,7 @@ final class MambaReader {
                 add(division, whole, rank, ranks.size(), head, replicas, replicas);
             }
         }
-        return LogicalTensor.of(
-                name, ranks.get(0).get(name).dtype(), whole, division.describe(), pieces, replicas);
+        return LogicalTensor.of(name, ranks.get(0).get(name).dtype(), whole, division.describe(), pieces, replicas);
     }
 
     private static void add(
@@ -164,7 +168,9 @@ final class MambaReader {
                 StoredTensor first = ranks.get(0).get(name);
                 if (first == null) {
                     throw CheckpointException.of(
-                            Kind.INCONSISTENT, name, "rank " + rank + " has this bias, but rank 0, which should, does not");
+                            Kind.INCONSISTENT,
+                            name,
+                            "rank " + rank + " has this bias, but rank 0, which should, does not");
                 }
                 byte[] copy = bytes(entry.getValue());
                 boolean zero = true;

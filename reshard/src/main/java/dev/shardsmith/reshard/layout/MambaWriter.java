@@ -90,8 +90,7 @@ final class MambaWriter {
             for (TargetTensor tensor : model.tensors().values()) {
                 Division division = divisions.divisions().getOrDefault(tensor.name(), new Division.Replicated());
                 if (division.heldBy(rank)) {
-                    StoredTensor slot =
-                            content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank, world));
+                    StoredTensor slot = content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank, world));
                     for (Placement placement : division.placements(tensor.shape(), rank, world)) {
                         layout.addPiece(
                                 tensor.name(),
@@ -108,8 +107,7 @@ final class MambaWriter {
                     }
                 }
             }
-            layout.addFile(content.image(
-                    TorchPickle.orderedDict(entries), path.substring(0, path.lastIndexOf('.'))));
+            layout.addFile(content.image(TorchPickle.orderedDict(entries), path.substring(0, path.lastIndexOf('.'))));
             noteUneven(divisions, world);
         }
         layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
@@ -143,7 +141,9 @@ final class MambaWriter {
             for (Map.Entry<String, LogicalTensor> entry : rank.tensors().entrySet()) {
                 if (entry.getKey().endsWith("mlp.fc2.weight")) {
                     long channels = entry.getValue().shape().size(1);
-                    common = BigInteger.valueOf(common).gcd(BigInteger.valueOf(channels)).longValueExact();
+                    common = BigInteger.valueOf(common)
+                            .gcd(BigInteger.valueOf(channels))
+                            .longValueExact();
                 }
             }
         }
@@ -172,8 +172,7 @@ final class MambaWriter {
             files.add(tensor.name(), tensor.dtype(), NamedPart.whole(name, tensor.shape()));
         }
         if (tied && options.tie() == Tie.MATERIALISE && embedding != null) {
-            files.add(
-                    embedding.name(), embedding.dtype(), NamedPart.whole(MambaReader.HEAD, embedding.shape()));
+            files.add(embedding.name(), embedding.dtype(), NamedPart.whole(MambaReader.HEAD, embedding.shape()));
             made.put("tie_word_embeddings", false);
         }
         files.finish(options.maxShardSize());

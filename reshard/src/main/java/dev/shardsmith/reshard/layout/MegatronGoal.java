@@ -92,11 +92,7 @@ final class MegatronGoal {
                     + " here: the names of rank folders cannot express anything else");
         }
         return new Parallelism(
-                tensor,
-                stages.layout().ppSize(),
-                stages.layout().vpSize(),
-                expert,
-                mixture ? expertTensor : tensor);
+                tensor, stages.layout().ppSize(), stages.layout().vpSize(), expert, mixture ? expertTensor : tensor);
     }
 
     /** The source. */
@@ -157,7 +153,10 @@ final class MegatronGoal {
     /** An entry of the state as the target has it. */
     PyValue stateEntry(String key, PyValue value) {
         if (key.equals("args")) {
-            return MegatronArgs.of(value).map(this::updated).map(MegatronArgs::node).orElse(value);
+            return MegatronArgs.of(value)
+                    .map(this::updated)
+                    .map(MegatronArgs::node)
+                    .orElse(value);
         }
         return key.equals("iteration") && options.resetIterations() ? PyInt.of(0) : value;
     }
@@ -165,8 +164,7 @@ final class MegatronGoal {
     private MegatronArgs updated(MegatronArgs args) {
         Optional<Long> rows = Optional.ofNullable(model.tensors().get(EMBEDDING))
                 .map(tensor -> tensor.shape().size(0));
-        return MegatronArgsUpdate.apply(
-                args, source.parallelism(), sizes, stages.pattern(), rows, format, options);
+        return MegatronArgsUpdate.apply(args, source.parallelism(), sizes, stages.pattern(), rows, format, options);
     }
 
     /** Name of the iteration's folder. */

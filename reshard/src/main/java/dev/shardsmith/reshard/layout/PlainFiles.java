@@ -88,8 +88,7 @@ final class PlainFiles {
     private static TargetModel model(ModelView source, ConversionOptions options) {
         TargetModel model = TargetModel.empty();
         for (LogicalTensor tensor : source.tensors().values()) {
-            boolean casts = options.dtype().isPresent()
-                    && tensor.dtype().kind() == DType.Kind.FLOAT;
+            boolean casts = options.dtype().isPresent() && tensor.dtype().kind() == DType.Kind.FLOAT;
             model.add(new TargetTensor(
                     tensor.name(), tensor.name(), casts ? options.dtype().get() : tensor.dtype(), tensor.shape()));
         }

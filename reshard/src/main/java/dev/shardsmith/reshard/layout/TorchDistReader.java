@@ -134,7 +134,9 @@ final class TorchDistReader {
         }
         Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
         return view.family(megatron ? ModelView.Family.MEGATRON : ModelView.Family.PLAIN)
-                .description((megatron ? "Megatron torch_dist checkpoint, saved by " + sizes : "PyTorch distributed checkpoint")
+                .description((megatron
+                                ? "Megatron torch_dist checkpoint, saved by " + sizes
+                                : "PyTorch distributed checkpoint")
                         + (prefix.isEmpty() ? "" : ", key prefix '" + prefix + "'"))
                 .parallelism(sizes)
                 .pattern(args.flatMap(MegatronArgs::pattern))

@@ -233,11 +233,15 @@ final class TorchDistWriter {
         TorchPickle pickle = new TorchPickle();
         Map<PyValue, PyValue> nodes = new IdentityHashMap<>();
         Map<PyValue, StoredTensor> tensors = new LinkedHashMap<>(source.state().tensors());
-        goal.extraStates().values().forEach(extra -> extra.tensor().ifPresent(data -> tensors.put(extra.value(), data)));
+        goal.extraStates()
+                .values()
+                .forEach(extra -> extra.tensor().ifPresent(data -> tensors.put(extra.value(), data)));
         int number = 0;
         for (Map.Entry<PyValue, StoredTensor> tensor : tensors.entrySet()) {
             String key = "s" + number++;
-            nodes.put(tensor.getKey(), pickle.tensor(tensor.getValue().dtype(), tensor.getValue().shape(), key));
+            nodes.put(
+                    tensor.getKey(),
+                    pickle.tensor(tensor.getValue().dtype(), tensor.getValue().shape(), key));
             copies.add(new Copy(object, tensor.getValue(), DcpImage.storageKey(object, key)));
         }
         return nodes;
@@ -253,8 +257,7 @@ final class TorchDistWriter {
         }
         layout.addFile(goal.tracker());
         for (Place place : places) {
-            StoredTensor slot =
-                    TargetLayout.slot(fileOf.get(place.slot()), place.slot(), place.dtype(), place.shape());
+            StoredTensor slot = TargetLayout.slot(fileOf.get(place.slot()), place.slot(), place.dtype(), place.shape());
             layout.addPiece(
                     place.tensor(), new Piece(place.logical().offset(), place.expert() ? slot.select(0, 0) : slot));
         }

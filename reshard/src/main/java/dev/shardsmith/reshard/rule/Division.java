@@ -204,8 +204,8 @@ public sealed interface Division {
                 if (length > 0) {
                     long[] at = new long[logical.rank()];
                     at[axis] = local;
-                    placements.add(new Placement(
-                            part.name(), Box.slice(logical, axis, base + part.start(rank), length), at));
+                    placements.add(
+                            new Placement(part.name(), Box.slice(logical, axis, base + part.start(rank), length), at));
                 }
                 base += part.width();
                 local += length;
@@ -241,7 +241,8 @@ public sealed interface Division {
         public String describe() {
             List<String> words = new ArrayList<>();
             for (Part part : parts) {
-                words.add((part.name().isEmpty() ? "" : part.name() + " ") + (part.shared() ? "shared" : part.lengths()));
+                words.add(
+                        (part.name().isEmpty() ? "" : part.name() + " ") + (part.shared() ? "shared" : part.lengths()));
             }
             return (axis == 0 ? "rows " : axis == 1 ? "columns " : "axis " + axis + " ") + String.join(", ", words);
         }

@@ -58,7 +58,9 @@ class MambaDivisionsTest {
             assertThat(measured.unknown()).isEmpty();
             for (Map.Entry<String, StoredTensor> entry : full.entrySet()) {
                 String name = entry.getKey();
-                assertThat(measured.shapes().get(name)).as(name).isEqualTo(entry.getValue().shape());
+                assertThat(measured.shapes().get(name))
+                        .as(name)
+                        .isEqualTo(entry.getValue().shape());
                 checkRanks(name, entry.getValue(), measured.divisions().get(name), ranks);
                 checkRanks(name, entry.getValue(), planned.divisions().get(name), ranks);
             }
@@ -74,7 +76,9 @@ class MambaDivisionsTest {
             if (own == null) {
                 continue;
             }
-            assertThat(division.localShape(full.shape(), rank, ranks.size())).as(name).isEqualTo(own.shape());
+            assertThat(division.localShape(full.shape(), rank, ranks.size()))
+                    .as(name)
+                    .isEqualTo(own.shape());
             long covered = 0;
             for (Placement placement : division.placements(full.shape(), rank, ranks.size())) {
                 long[] size = placement.logical().size();
@@ -101,8 +105,16 @@ class MambaDivisionsTest {
     @Test
     void saysWhichRankIsOffAndByHowMuch() {
         List<Map<String, Shape>> ranks = List.of(
-                Map.of("backbone.layers.0.mlp.fc2.weight", Shape.of(4, 24), "backbone.layers.0.mlp.fc1.weight", Shape.of(48, 4)),
-                Map.of("backbone.layers.0.mlp.fc2.weight", Shape.of(4, 25), "backbone.layers.0.mlp.fc1.weight", Shape.of(50, 4)));
+                Map.of(
+                        "backbone.layers.0.mlp.fc2.weight",
+                        Shape.of(4, 24),
+                        "backbone.layers.0.mlp.fc1.weight",
+                        Shape.of(48, 4)),
+                Map.of(
+                        "backbone.layers.0.mlp.fc2.weight",
+                        Shape.of(4, 25),
+                        "backbone.layers.0.mlp.fc1.weight",
+                        Shape.of(50, 4)));
         assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of())))
                 .hasMessageContaining("rank 0 of 2 holds 24")
                 .hasMessageContaining("gives it 25")
@@ -156,12 +168,11 @@ class MambaDivisionsTest {
     }
 
     private static Map<String, StoredTensor> tensors(FilePool pool, Path file, JsonNode info) throws IOException {
-        String prefix =
-                switch (info.get("module").asText()) {
-                    case "GatedMLP" -> "backbone.layers.0.mlp.";
-                    case "ParallelEmbeddings" -> "backbone.embedding.";
-                    default -> "backbone.layers.0.mixer.";
-                };
+        String prefix = switch (info.get("module").asText()) {
+            case "GatedMLP" -> "backbone.layers.0.mlp.";
+            case "ParallelEmbeddings" -> "backbone.embedding.";
+            default -> "backbone.layers.0.mixer.";
+        };
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
         for (NamedTensor tensor : TorchFile.open(pool, file).tensors()) {
             tensors.put(prefix + tensor.name(), tensor.tensor().data().orElseThrow());

@@ -85,8 +85,8 @@ class MambaConversionTest {
 
     @Test
     void refusesMoreRanksThanGroups() {
-        assertThatThrownBy(() -> convert(
-                        TestData.path("hf", "mamba2_as_mamba_ssm"), folder.resolve("out"), Layout.MAMBA_SSM, 4))
+        assertThatThrownBy(() ->
+                        convert(TestData.path("hf", "mamba2_as_mamba_ssm"), folder.resolve("out"), Layout.MAMBA_SSM, 4))
                 .hasMessageContaining("2 groups of heads")
                 .hasMessageContaining("sizes that divide it: 1, 2");
         assertThat(folder.resolve("out")).doesNotExist();

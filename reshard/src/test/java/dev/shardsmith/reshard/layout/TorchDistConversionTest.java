@@ -35,8 +35,10 @@ class TorchDistConversionTest {
 
     @ParameterizedTest
     @CsvSource({
-        "plain_bf16_tp1pp1,current_plain_bf16", "plain_bf16_tp2pp1,current_plain_bf16",
-        "plain_bf16_tp2pp1dp2,current_plain_bf16", "plain_bf16_tp2pp2,current_plain_bf16",
+        "plain_bf16_tp1pp1,current_plain_bf16",
+        "plain_bf16_tp2pp1,current_plain_bf16",
+        "plain_bf16_tp2pp1dp2,current_plain_bf16",
+        "plain_bf16_tp2pp2,current_plain_bf16",
         "swiglu_float16module_tp2pp1,current_swiglu_float16module",
         "moe_swiglu_tied_tp2pp1,current_moe_swiglu_tied"
     })
@@ -57,8 +59,11 @@ class TorchDistConversionTest {
 
     @ParameterizedTest
     @CsvSource({
-        "current_plain_bf16,tp2pp2,2,2", "current_plain_bf16,tp1pp1,4,1", "older_plain_fp32,tp2pp1,1,2",
-        "current_swiglu_float16module,tp2pp1,4,2", "current_moe_swiglu_tied,tp1pp1,2,1"
+        "current_plain_bf16,tp2pp2,2,2",
+        "current_plain_bf16,tp1pp1,4,1",
+        "older_plain_fp32,tp2pp1,1,2",
+        "current_swiglu_float16module,tp2pp1,4,2",
+        "current_moe_swiglu_tied,tp1pp1,2,1"
     })
     void goesFromLegacyToDistributedAndBack(String model, String tree, int tensor, int pipeline) throws Exception {
         Path source = TestData.path("megatron-legacy", model, tree);
@@ -76,7 +81,8 @@ class TorchDistConversionTest {
             assertThat(digests(back)).isEqualTo(digests(source));
             try (ModelView second = Checkpoints.open(back, OpenOptions.defaults())) {
                 assertThat(second.state().entries().keySet())
-                        .containsExactlyInAnyOrderElementsOf(first.state().entries().keySet());
+                        .containsExactlyInAnyOrderElementsOf(
+                                first.state().entries().keySet());
                 assertThat(second.state().args().orElseThrow().names())
                         .isEqualTo(first.state().args().orElseThrow().names());
                 assertThat(second.extraStates()).hasSameSizeAs(first.extraStates());
@@ -119,8 +125,8 @@ class TorchDistConversionTest {
             DcpCheckpoint checkpoint = DcpCheckpoint.open(pool, iteration);
             for (DcpTensor tensor : checkpoint.tensors()) {
                 List<String> boxes = new ArrayList<>();
-                tensor.chunks().forEach(chunk -> boxes.add(
-                        Arrays.toString(chunk.offsets()) + Arrays.toString(chunk.sizes())));
+                tensor.chunks()
+                        .forEach(chunk -> boxes.add(Arrays.toString(chunk.offsets()) + Arrays.toString(chunk.sizes())));
                 boxes.sort(null);
                 chunks.put(tensor.name(), tensor.dtypeName() + " " + tensor.shape() + " " + boxes);
             }

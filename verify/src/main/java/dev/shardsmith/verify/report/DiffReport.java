@@ -48,9 +48,9 @@ public final class DiffReport {
         report.subject("left", left.path() + ", " + left.layout().id() + ", " + left.parallelism());
         report.subject("right", right.path() + ", " + right.layout().id() + ", " + right.parallelism());
         for (Status status : Status.values()) {
-            report.fact(status.id(), String.valueOf(result.count(status)));
+            report.fact(status.id(), Amounts.count(result.count(status)));
         }
-        report.fact("compared", result.bytes() + " bytes");
+        report.fact("compared", Amounts.bytes(result.bytes()));
         result.ignored().forEach(ignored -> report.fact("left out", ignored));
         report.column("different", Unit.COUNT)
                 .column("max abs", Unit.NUMBER)

@@ -48,12 +48,12 @@ public final class InspectReport {
         report.fact("taken for", view.description());
         view.pattern().ifPresent(pattern -> report.fact("pattern", pattern));
         view.iterationFolder().ifPresent(folder -> report.fact("iteration", folder));
-        report.fact("tensors", String.valueOf(inspection.tensors().size()));
-        report.fact("elements", String.valueOf(inspection.elements()));
-        report.fact("bytes", String.valueOf(inspection.bytes()));
-        inspection.bytesByType().forEach((type, bytes) -> report.fact(type, bytes + " bytes"));
+        report.fact("tensors", Amounts.count(inspection.tensors().size()));
+        report.fact("elements", Amounts.count(inspection.elements()));
+        report.fact("bytes", Amounts.bytes(inspection.bytes()));
+        inspection.bytesByType().forEach((type, bytes) -> report.fact(type, Amounts.bytes(bytes)));
         if (wastedBytes > 0) {
-            report.fact("waste", wastedBytes + " bytes of storages that no tensor shows");
+            report.fact("waste", Amounts.bytes(wastedBytes) + " of storages that no tensor shows");
         }
         findings(surveys).forEach(report::finding);
         inspection.fileSizes().forEach((file, bytes) -> report.rank(file, bytes, ""));

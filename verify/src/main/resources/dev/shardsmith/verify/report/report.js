@@ -140,7 +140,9 @@
       to.focus();
     });
     const legend = byId('legend');
-    if (positive.length > 0) {
+    if (positive.length > 0 && low === high) {
+      legend.append(element('span', {className: 'scale'}, element('i', {className: letter + (STEPS - 1)}), number(high) + ' ' + metric));
+    } else if (positive.length > 0) {
       const swatches = element('span', {className: 'scale'}, number(low));
       for (let step = 1; step < STEPS; step++) swatches.append(element('i', {className: letter + step}));
       swatches.append(number(high) + ' ' + metric);
@@ -221,15 +223,15 @@
 
   const hasStatus = rows.some(row => row[STATUS]);
   const columns = [
-    {label: 'Name', width: 'minmax(16rem, 3fr)', key: row => row[NAME], text: row => row[NAME], name: true},
-    {label: 'Type', width: '4.5rem', key: row => row[TYPE], text: row => row[TYPE]},
-    {label: 'Shape', width: 'minmax(7rem, 1fr)', key: row => row[SHAPE], text: row => row[SHAPE]},
-    {label: 'Bytes', width: '6rem', key: row => row[BYTES], text: row => bytes(row[BYTES]), numeric: true},
+    {label: 'Name', width: 'minmax(14rem, 3fr)', key: row => row[NAME], text: row => row[NAME], name: true},
+    {label: 'Type', width: '4rem', key: row => row[TYPE], text: row => row[TYPE]},
+    {label: 'Shape', width: 'minmax(6.5rem, 1fr)', key: row => row[SHAPE], text: row => row[SHAPE]},
+    {label: 'Bytes', width: '5.5rem', key: row => row[BYTES], text: row => bytes(row[BYTES]), numeric: true},
   ];
   if (hasStatus) {
-    columns.splice(1, 0, {label: 'Status', width: '6.5rem', key: row => row[STATUS], text: row => row[STATUS], status: true});
+    columns.splice(1, 0, {label: 'Status', width: '5.5rem', key: row => row[STATUS], text: row => row[STATUS], status: true});
   }
-  data.columns.forEach((column, i) => columns.push({label: column.label, width: '7rem', numeric: true, figure: true,
+  data.columns.forEach((column, i) => columns.push({label: column.label, width: '5.5rem', numeric: true, figure: true,
     key: row => row[VALUES][i] === 'infinite' ? Infinity : row[VALUES][i], text: row => formatted(row[VALUES][i], column.unit)}));
 
   const table = byId('table'), body = byId('body'), spacer = byId('spacer');
@@ -338,7 +340,9 @@
   if (rows.length > 0) {
     show('tensors');
     table.style.setProperty('--columns', columns.map(column => column.width).join(' '));
-    table.style.setProperty('--width', (34 + columns.length * 6) + 'rem');
+    table.style.setProperty('--width', (12 + columns.length * 6.25) + 'rem');
+    // Below each name there is room for type, shape and bytes, and for two or three figures a line.
+    table.style.setProperty('--narrow-height', (3.75 + 1.4 * Math.ceil(data.columns.length / 2.5)) + 'rem');
     columns.forEach((column, i) => {
       const button = element('button', {type: 'button', textContent: column.label});
       button.addEventListener('click', () => sort(i));
@@ -383,7 +387,7 @@
 
   // ---- state
 
-  const FIRST = 100;
+  const FIRST = 40;
   function stateRows(from, to) {
     for (const cells of data.state.slice(from, to)) {
       byId('state-rows').append(element('tr', {}, ...cells.map(text => element('td', {textContent: text}))));

@@ -21,6 +21,7 @@ public final class BlockComparer {
     private final UlpScale scale;
     private final Tolerance tolerance;
     private final boolean sameType;
+    private final Optional<FloatPairs> fast;
     private final double[] leftDoubles = new double[ElementDecoder.CHUNK];
     private final double[] rightDoubles = new double[ElementDecoder.CHUNK];
     private final long[] leftNumbers = new long[ElementDecoder.CHUNK];
@@ -34,6 +35,9 @@ public final class BlockComparer {
         this.tolerance = tolerance;
         this.scale = UlpScale.ofCoarser(left.dtype(), right.dtype());
         this.sameType = left.dtype() == right.dtype();
+        this.fast = sameType && FloatPairs.handles(left.dtype())
+                ? Optional.of(new FloatPairs(left.dtype(), tolerance))
+                : Optional.empty();
     }
 
     /**
@@ -104,6 +108,10 @@ public final class BlockComparer {
 
     private void compareValues(
             ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int count, long index, TensorComparison result) {
+        int offset = first * left.dtype().byteSize();
+        if (fast.isPresent() && fast.get().compare(leftBlock, rightBlock, offset, count, index, result)) {
+            return;
+        }
         left.doubles(leftBlock, first, count, leftDoubles);
         right.doubles(rightBlock, first, count, rightDoubles);
         boolean finite = Sums.add(leftDoubles, rightDoubles, count, result);

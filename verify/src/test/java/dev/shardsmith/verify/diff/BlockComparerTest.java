@@ -160,6 +160,45 @@ class BlockComparerTest {
         assertThat(halves.beyond()).isZero();
     }
 
+    /** The same bfloat16 values compared as such and, after widening, as floats; NaN keeps off the fast path. */
+    @Test
+    void halfWidthChunksAreComparedInTheOrderOfTheirElements() {
+        Cases.forAll(40, random -> {
+            int count = 2 + 2 * random.nextInt(1500);
+            int[] left = new int[count];
+            int[] right = new int[count];
+            for (int i = 0; i < count; i++) {
+                left[i] = Float.floatToRawIntBits((float) random.nextGaussian()) >>> 16;
+                right[i] = random.nextInt(3) == 0 ? left[i] : left[i] ^ random.nextInt(64);
+            }
+            TensorComparison fast =
+                    compare(DType.BF16, shorts(left), DType.BF16, shorts(right), count, Tolerance.EXACT);
+            left[count - 1] = 0x7fc0;
+            right[count - 1] = 0x7fc0;
+            int[] before = java.util.Arrays.copyOf(left, count - 1);
+            int[] after = java.util.Arrays.copyOf(right, count - 1);
+            TensorComparison careful =
+                    compare(DType.BF16, shorts(before), DType.BF16, shorts(after), count - 1, Tolerance.EXACT);
+            double worstAbs = 0;
+            long worstAt = 0;
+            int differing = 0;
+            for (int i = 0; i < count - 1; i++) {
+                double difference =
+                        Math.abs((double) Float.intBitsToFloat(left[i] << 16) - Float.intBitsToFloat(right[i] << 16));
+                differing += left[i] != right[i] ? 1 : 0;
+                worstAt = difference > worstAbs ? i : worstAt;
+                worstAbs = Math.max(worstAbs, difference);
+            }
+            assertThat(careful.differing()).isEqualTo(differing);
+            assertThat(careful.maxAbs()).isEqualTo(worstAbs);
+            assertThat(fast.differing()).isBetween((long) differing, differing + 1L);
+            if (fast.worst().get(0).index() != count - 1) {
+                assertThat(fast.maxAbs()).isEqualTo(worstAbs);
+                assertThat(fast.worst().get(0).index()).isEqualTo(worstAt);
+            }
+        });
+    }
+
     @Test
     void sixtyFourBitIntegersAreComparedExactly() {
         ByteBuffer left = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, (1L << 53) + 1);

@@ -186,7 +186,9 @@ public record NpyFile(int[] shape, double[] values) {
         String dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + sizes + "), }";
         int padded = (10 + dict.length() + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         String header = dict + " ".repeat(padded - 10 - dict.length() - 1) + "\n";
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        boolean written = false;
+        try (channel) {
             ByteBuffer buffer = ByteBuffer.allocate(Math.max(padded, BLOCK)).order(ByteOrder.LITTLE_ENDIAN);
             buffer.put(MAGIC).put((byte) 1).put((byte) 0).putShort((short) header.length());
             buffer.put(header.getBytes(StandardCharsets.ISO_8859_1));
@@ -198,9 +200,11 @@ public record NpyFile(int[] shape, double[] values) {
                 buffer.putFloat(element);
             }
             flush(channel, buffer);
-        } catch (IOException e) {
-            Files.deleteIfExists(file);
-            throw e;
+            written = true;
+        } finally {
+            if (!written) {
+                Files.deleteIfExists(file);
+            }
         }
     }
 

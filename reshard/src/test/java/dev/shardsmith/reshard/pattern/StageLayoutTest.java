@@ -136,6 +136,18 @@ class StageLayoutTest {
     }
 
     @Test
+    void fiveLayersPerRankInTwoChunksKeepAllTen() throws Exception {
+        HybridPattern pattern = HybridPattern.parse("M-M*-M-M*-");
+        StageChoice choice = StageChoice.choose(pattern, PatternField.LAYER_PATTERN, StageTarget.of(2, 2));
+        assertThat(choice.layout().layerCounts()).containsExactly(3, 3, 2, 2);
+        assertThat(choice.layout().pattern().text()).isEqualTo("M-M|*-M|-M|*-");
+        assertThat(choice.notes()).anyMatch(note -> note.contains("10 layers do not divide by 4 stages"));
+        assertThatThrownBy(() -> StageChoice.choose(
+                        HybridPattern.parse("MMM"), PatternField.LAYER_PATTERN, StageTarget.of(2, 2)))
+                .hasMessageContaining("3 layers cannot fill 4 stages");
+    }
+
+    @Test
     void pipesOfTheSourceAreKeptWhenTheyFit() throws Exception {
         HybridPattern source = HybridPattern.parse("M|M-M*-/M*");
         assertThat(StageChoice.choose(source, PatternField.LAYER_PATTERN, StageTarget.of(2, 1))
@@ -150,18 +162,20 @@ class StageLayoutTest {
     }
 
     @Test
-    void anEvenPipelineHasPipesOnlyWhereTheTrainingCodeKnowsThem() throws Exception {
-        HybridPattern source = HybridPattern.parse("M-M*");
-        assertThat(StageChoice.choose(source, PatternField.LAYER_PATTERN, StageTarget.of(2, 1))
+    void anEvenPipelineKeepsAPatternWithoutPipes() throws Exception {
+        HybridPattern plain = HybridPattern.parse("M-M*");
+        for (PatternField field : PatternField.values()) {
+            StageLayout layout =
+                    StageChoice.choose(plain, field, StageTarget.of(2, 1)).layout();
+            assertThat(layout.pattern().text()).isEqualTo("M-M*");
+            assertThat(layout.layerCounts()).containsExactly(2, 2);
+        }
+        HybridPattern piped = HybridPattern.parse("M-M|*");
+        assertThat(StageChoice.choose(piped, PatternField.LAYER_PATTERN, StageTarget.of(4, 1))
                         .layout()
                         .pattern()
                         .text())
-                .isEqualTo("M-|M*");
-        assertThat(StageChoice.choose(source, PatternField.OVERRIDE_PATTERN, StageTarget.of(2, 1))
-                        .layout()
-                        .pattern()
-                        .text())
-                .isEqualTo("M-M*");
+                .isEqualTo("M|-|M|*");
     }
 
     @Test

@@ -54,6 +54,11 @@ final class Altered {
         return this;
     }
 
+    Altered named(LogicalTensor tensor, String name) {
+        tensors.put(name, tensor.named(name));
+        return this;
+    }
+
     Altered renamed(String from, String to) {
         Map<String, LogicalTensor> copy = new LinkedHashMap<>();
         tensors.forEach((name, tensor) ->

@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ValidatorTest {
     private static List<Finding> of(Validation validation, Severity severity) {
@@ -364,6 +366,83 @@ class ValidatorTest {
         assertThatThrownBy(() -> Validator.validate(
                         altered.view(), ValidateOptions.defaults().withPattern("Mq")))
                 .hasMessageContaining("column 2");
+    }
+
+    @Test
+    void layersOfEveryKindAreKnownByTheirKeys() throws Exception {
+        for (LayerKind kind : LayerKind.values()) {
+            Altered altered = Altered.sample("M");
+            altered.view().tensors().keySet().stream()
+                    .filter(name -> name.startsWith("decoder.layers."))
+                    .toList()
+                    .forEach(altered::without);
+            for (List<String> names : KeyRules.required(kind)) {
+                altered.filled("decoder.layers.0." + names.get(0), 0.5f, 8, 64);
+            }
+            altered.filled("decoder.layers.0.mlp.experts.linear_fc1.weight0", 0.5f, 8, 64);
+            if (kind != LayerKind.EXPERTS) {
+                altered.without("decoder.layers.0.mlp.experts.linear_fc1.weight0");
+            }
+            Validation validation = Validator.validate(
+                    altered.view(), ValidateOptions.defaults().withoutValues());
+            assertThat(validation.inferred()).contains(Character.toString(kind.symbol()));
+            assertThat(of(validation, Severity.ERROR))
+                    .extracting(Finding::code)
+                    .doesNotContain("keys.missing", "layer.kind");
+        }
+    }
+
+    @Test
+    void predictionBlocksAreCountedAndCompared() throws Exception {
+        Altered altered = Altered.sample("M*");
+        for (int depth = 0; depth < 2; depth++) {
+            String block = "mtp.layers." + depth + ".";
+            for (List<String> names : KeyRules.prediction()) {
+                altered.filled(block + names.get(0), 0.5f + depth, 64, 64);
+            }
+            altered.view().tensors().values().stream()
+                    .filter(tensor -> tensor.name().startsWith("decoder.layers.0."))
+                    .toList()
+                    .forEach(tensor -> altered.named(
+                            tensor,
+                            block + "mtp_model_layer.layers.0."
+                                    + tensor.name().substring("decoder.layers.0.".length())));
+        }
+        Validation validation = Validator.validate(
+                altered.view(), ValidateOptions.defaults().withoutValues().withPattern("M*/M/M"));
+        assertThat(validation.inferred()).contains("M*/M/M");
+        assertThat(of(validation, Severity.ERROR))
+                .extracting(Finding::message)
+                .containsExactly(
+                        "the pattern has 0 prediction depths, the weights have 2",
+                        "the saved pattern says , the weights say M",
+                        "the saved pattern says , the weights say M");
+        Validation sound = Validator.validate(
+                altered.arg("hybrid_layer_pattern", "M*/M/M").view(),
+                ValidateOptions.defaults().withoutValues());
+        assertThat(sound.valid()).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "8, 4, 1, ''",
+        "8, 4, 2, ''",
+        "8, 4, 4, ''",
+        "8, 4, 8, mamba_num_groups",
+        "8, 1, 4, mamba_num_groups",
+        "6, 3, 5, mamba_num_heads mamba_num_groups",
+        "6, 3, 3, ''",
+        "16, 8, 4, ''",
+    })
+    void headsAndGroupsDecideWhichSizesAreAccepted(int heads, int groups, int tensor, String refused) throws Exception {
+        SampleSpec spec = new SampleSpec(
+                "M", 64, 1920, 8, 8, 8, heads, 16, groups, 8, 96, false, false, false, true, true, 1, 1, 0, false,
+                DType.F32, 3);
+        Validation validation = Validator.validate(
+                Altered.sample(spec).view(),
+                ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(tensor), OptionalInt.empty()));
+        assertThat(of(validation, Severity.ERROR).stream().map(Finding::where))
+                .containsExactlyElementsOf(refused.isEmpty() ? List.of() : List.of(refused.split(" ")));
     }
 
     @Test

@@ -2,7 +2,7 @@
 # All checks that need a card, in one folder that needs only Linux on x86-64, an NVIDIA driver and bash.
 #
 #   run-on-gpu.sh pack FOLDER       makes it here: a trimmed Java, the jars, the golden files (needs Maven and a JDK)
-#   FOLDER/run-on-gpu.sh            runs it there: the tests tagged "gpu", then the timings
+#   FOLDER/run-on-gpu.sh            runs it there: the tests tagged "gpu", the damaged conversions, then the timings
 #   FOLDER/run-on-gpu.sh tests      only the tests
 #   FOLDER/run-on-gpu.sh timings    only the timings
 #   FOLDER/run-on-gpu.sh sanitize   a few of the tests under compute-sanitizer, where it is installed
@@ -33,7 +33,9 @@ pack() {
     for module in formats reshard verify gpu-check test-data; do
         cp -r "$root/$module/target/classes/." "$folder/classes/"
     done
-    cp -r "$root/gpu-check/target/test-classes/." "$folder/classes/"
+    for module in verify gpu-check; do
+        cp -r "$root/$module/target/test-classes/." "$folder/classes/"
+    done
     cp -r "$root/test-data/ssd" "$folder/test-data/"
     jlink --add-modules java.base,java.logging,java.management,java.xml,jdk.random,jdk.unsupported --strip-debug --no-header-files \
         --no-man-pages --compress=2 --output "$folder/java"
@@ -55,7 +57,10 @@ java_here() {
 
 tests() {
     java_here org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary \
-        --include-tag=gpu --select-package=dev.shardsmith.gpu "$@"
+        --include-tag=gpu --select-package=dev.shardsmith.gpu
+    # Every damaged conversion that the processor finds must be found on the card too, and nothing else.
+    java_here -Dshardsmith.device=cuda org.junit.platform.console.ConsoleLauncher execute --disable-banner \
+        --details=summary --select-package=dev.shardsmith.verify.check
 }
 
 sanitize() {

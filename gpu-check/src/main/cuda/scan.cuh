@@ -117,10 +117,18 @@ __device__ __forceinline__ void scanScores(const T* b, const T* c, float* scores
     accumulate(engine, shared, rows, columns, s.state);
     float* out = scores
                  + ((static_cast<long long>(blockIdx.z) * s.chunks + chunk) * s.groups + group) * (CHUNK * CHUNK);
+    // Columns lie one after the other: the rows of a column are neighbours.
 #pragma unroll
-    for (int r = 0; r < E::ROWS; r++)
+    for (int k = 0; k < E::COLUMNS; k++) {
+        float* to = out + (column + engine.column(k)) * CHUNK;
 #pragma unroll
-        for (int k = 0; k < E::COLUMNS; k++) out[(column + engine.column(k)) * CHUNK + engine.row(r)] = engine.acc[r][k];
+        for (int r = 0; r < E::ROWS; r += E::ROW_RUN) {
+            float v[E::ROW_RUN];
+#pragma unroll
+            for (int e = 0; e < E::ROW_RUN; e++) v[e] = engine.acc[r + e][k];
+            writeRun<true>(v, to, engine.row(r), CHUNK);
+        }
+    }
 }
 
 /** x of one head, tokens along k, each token scaled by its own weight. */
@@ -185,29 +193,32 @@ __device__ __forceinline__ void scanStates(const T* x, const T* b, const float* 
 
 /**
  * Turns chunk states into the state that enters each chunk, in place; writes the state after the last one. A thread
- * carries one element through all chunks of a head, which lie one after the other in memory, and asks for several chunks
- * at once.
+ * carries RUN neighbouring elements through all chunks of a head, which lie one after the other in memory. It asks for
+ * many chunks at once: nothing but the bytes in flight limits it.
  */
+template <int RUN>
 __device__ __forceinline__ void scanCarry(float* states, const float2* sum, const int* ids, const float* initial,
                                           float* final, const ScanShape& s) {
     constexpr int AHEAD = 16;
     int perHead = s.state * s.headDim;
-    int element = blockIdx.x * blockDim.x + threadIdx.x;
+    int element = (blockIdx.x * blockDim.x + threadIdx.x) * RUN;
     if (element >= perHead) return;
     int batch = blockIdx.z;
     long long head = static_cast<long long>(batch) * s.heads + blockIdx.y;
     long long outside = head * perHead + static_cast<long long>(element % s.headDim) * s.state + element / s.headDim;
-    float carried = initial != nullptr ? initial[outside] : 0.0f;
+    float carried[RUN];
+#pragma unroll
+    for (int e = 0; e < RUN; e++) carried[e] = initial != nullptr ? initial[outside + e * s.state] : 0.0f;
     int carriedId = enteringId(ids, batch, s);
     const float2* last = sum + head * s.chunks * CHUNK + CHUNK - 1;
     float* at = states + head * s.chunks * perHead + element;
     for (int chunk = 0; chunk < s.chunks; chunk += AHEAD) {
-        float own[AHEAD];
+        Run<float, RUN> own[AHEAD];
         float decay[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             bool inside = chunk + i < s.chunks;
-            own[i] = inside ? at[static_cast<long long>(i) * perHead] : 0.0f;
+            if (inside) own[i] = *reinterpret_cast<const Run<float, RUN>*>(at + static_cast<long long>(i) * perHead);
             decay[i] = inside ? decayTo(last[static_cast<long long>(chunk + i) * CHUNK]) : 0.0f;
             if (ids != nullptr && inside) {
                 int end = min((chunk + i + 1) * CHUNK, s.length) - 1;
@@ -219,13 +230,17 @@ __device__ __forceinline__ void scanCarry(float* states, const float2* sum, cons
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             if (chunk + i < s.chunks) {
-                at[static_cast<long long>(i) * perHead] = carried;
-                carried = fmaf(decay[i], carried, own[i]);
+                writeRun<true>(carried, at + static_cast<long long>(i) * perHead, 0, RUN);
+#pragma unroll
+                for (int e = 0; e < RUN; e++) carried[e] = fmaf(decay[i], carried[e], own[i].v[e]);
             }
         }
         at += static_cast<long long>(AHEAD) * perHead;
     }
-    if (final != nullptr) final[outside] = carried;
+    if (final != nullptr) {
+#pragma unroll
+        for (int e = 0; e < RUN; e++) final[outside + e * s.state] = carried[e];
+    }
 }
 
 /**
@@ -388,12 +403,12 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
         shardsmith::scanDecay(dt, aLog, bias, step, sum, s);                                                          \
     }
 
-#define SHARDSMITH_SCAN_KERNELS(SUFFIX, VECTORS, ENGINE, TYPE, BLOCKS)                                                \
+#define SHARDSMITH_SCAN_KERNELS(SUFFIX, VECTORS, ENGINE, TYPE, BLOCKS, STATES_BLOCKS)                                 \
     extern "C" __global__ void __launch_bounds__(128, BLOCKS)                                                         \
         scan_scores_##SUFFIX(const TYPE* b, const TYPE* c, float* scores, const shardsmith::ScanShape s) {            \
         shardsmith::scanScores<VECTORS, shardsmith::ENGINE>(b, c, scores, s);                                         \
     }                                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS)                                                         \
+    extern "C" __global__ void __launch_bounds__(128, STATES_BLOCKS)                                                  \
         scan_states_##SUFFIX(const TYPE* x, const TYPE* b, const float* step, const float2* sum, const int* ids,      \
                              float* states, const shardsmith::ScanShape s) {                                          \
         shardsmith::scanStates<VECTORS, shardsmith::ENGINE>(x, b, step, sum, ids, states, s);                         \
@@ -408,13 +423,17 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
 
 SHARDSMITH_SCAN_DECAY(f32, float)
 SHARDSMITH_SCAN_DECAY(bf16, __nv_bfloat16)
-SHARDSMITH_SCAN_KERNELS(f32, true, FmaEngine, float, 3)
-SHARDSMITH_SCAN_KERNELS(f32_any, false, FmaEngine, float, 2)
-SHARDSMITH_SCAN_KERNELS(bf16, true, MmaEngine, __nv_bfloat16, 2)
-SHARDSMITH_SCAN_KERNELS(bf16_any, false, MmaEngine, __nv_bfloat16, 2)
+SHARDSMITH_SCAN_KERNELS(f32, true, FmaEngine, float, 3, 4)
+SHARDSMITH_SCAN_KERNELS(f32_any, false, FmaEngine, float, 2, 2)
+SHARDSMITH_SCAN_KERNELS(bf16, true, MmaEngine, __nv_bfloat16, 2, 2)
+SHARDSMITH_SCAN_KERNELS(bf16_any, false, MmaEngine, __nv_bfloat16, 2, 2)
 
-extern "C" __global__ void __launch_bounds__(256)
-    scan_carry(float* states, const float2* sum, const int* ids, const float* initial, float* final,
-               const shardsmith::ScanShape s) {
-    shardsmith::scanCarry(states, sum, ids, initial, final, s);
-}
+#define SHARDSMITH_SCAN_CARRY(NAME, RUN)                                                                              \
+    extern "C" __global__ void __launch_bounds__(256) NAME(float* states, const float2* sum, const int* ids,          \
+                                                           const float* initial, float* final,                        \
+                                                           const shardsmith::ScanShape s) {                           \
+        shardsmith::scanCarry<RUN>(states, sum, ids, initial, final, s);                                              \
+    }
+
+SHARDSMITH_SCAN_CARRY(scan_carry, 4)
+SHARDSMITH_SCAN_CARRY(scan_carry_any, 1)

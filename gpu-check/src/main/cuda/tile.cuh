@@ -125,7 +125,8 @@ struct FmaEngine {
     static constexpr int SLAB = 16;
     static constexpr int ROWS = 8;
     static constexpr int COLUMNS = 8;
-    static constexpr int RUN = 4;  // neighbouring columns of one thread
+    static constexpr int RUN = 4;      // neighbouring columns of one thread
+    static constexpr int ROW_RUN = 4;  // neighbouring rows of one thread
     static constexpr int LD_A = TILE_M + 4;
     static constexpr int LD_B = TILE_N + 4;
     using Quad = float4;
@@ -206,6 +207,7 @@ struct MmaEngine {
     static constexpr int ROWS = 4;
     static constexpr int COLUMNS = 16;
     static constexpr int RUN = 2;
+    static constexpr int ROW_RUN = 1;
     static constexpr int LD = SLAB + 8;
     using Quad = uint2;
 

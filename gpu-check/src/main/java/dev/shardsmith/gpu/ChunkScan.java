@@ -170,7 +170,8 @@ final class ChunkScan {
         Argument sizes = sizes(in, window, chunks);
         String plain = precision == ScanPrecision.FLOAT32 ? "_f32" : "_bf16";
         boolean vectors = shape.headDim() % VECTOR == 0 && shape.state() % VECTOR == 0;
-        String kind = vectors ? plain : plain + "_any";
+        String any = vectors ? "" : "_any";
+        String kind = plain + any;
         int columns = (shape.headDim() + TILE_COLUMNS - 1) / TILE_COLUMNS;
         int stateRows = (shape.state() + CHUNK - 1) / CHUNK;
         Kernels kernels = gpu.kernels();
@@ -203,10 +204,11 @@ final class ChunkScan {
                 ids,
                 states,
                 sizes);
-        int perHead = shape.headDim() * shape.state();
+        int perBlock = CARRY_THREADS * (vectors ? VECTOR : 1);
+        int carryBlocks = (shape.headDim() * shape.state() + perBlock - 1) / perBlock;
         kernels.launch(
-                "scan_carry",
-                window.grid((perHead + CARRY_THREADS - 1) / CARRY_THREADS, shape.heads()),
+                "scan_carry" + any,
+                window.grid(carryBlocks, shape.heads()),
                 CARRY_THREADS,
                 states,
                 sum,

@@ -54,7 +54,7 @@ final class LaunchGeometryTest {
                         new Driver.Grid(3, 6, 2),
                         new Driver.Grid(2, 9, 2),
                         new Driver.Grid(4, 18, 2),
-                        new Driver.Grid(50, 6, 2),
+                        new Driver.Grid(13, 6, 2),
                         new Driver.Grid(2, 18, 2));
     }
 
@@ -66,7 +66,7 @@ final class LaunchGeometryTest {
                         "scan_decay_f32",
                         "scan_scores_f32_any",
                         "scan_states_f32_any",
-                        "scan_carry",
+                        "scan_carry_any",
                         "scan_output_f32_any");
     }
 

@@ -3,7 +3,6 @@ package dev.shardsmith.verify.check;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.shardsmith.testdata.Cases;
-import dev.shardsmith.verify.forward.CpuBackend;
 import org.junit.jupiter.api.Test;
 
 final class ForwardCheckTest {
@@ -16,7 +15,7 @@ final class ForwardCheckTest {
             int left = 1 << random.nextInt(2);
             int right = 1 << random.nextInt(1, 2 + (sizes.groups() == 4 ? 1 : 0));
             CheckReport report = new ForwardCheck(
-                            new CpuBackend(), model.model(left), model.model(right), CheckOptions.DEFAULT)
+                            CheckBackend.get(), model.model(left), model.model(right), CheckOptions.DEFAULT)
                     .run(row -> {});
             assertThat(report.firstDivergence())
                     .as("%s, TP %d and %d", sizes, left, right)

@@ -3,7 +3,6 @@ package dev.shardsmith.verify.check;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.shardsmith.testdata.Cases;
-import dev.shardsmith.verify.forward.CpuBackend;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -225,7 +224,7 @@ final class MutationTest {
         List<Map<String, Grid>> shards = MODEL.shards(RANKS);
         mutant.damage.accept(shards);
         CheckReport report = new ForwardCheck(
-                        new CpuBackend(), MODEL.model(1), MODEL.model(shards), CheckOptions.DEFAULT)
+                        CheckBackend.get(), MODEL.model(1), MODEL.model(shards), CheckOptions.DEFAULT)
                 .run(row -> {});
         List<LayerRow> wrong = report.rows().stream().filter(row -> !row.ok()).toList();
         assertThat(wrong).hasSize(1);
@@ -242,7 +241,7 @@ final class MutationTest {
     void theUndamagedModelAgreesAtEverySize() throws Exception {
         for (int ranks : new int[] {1, 2, 4}) {
             CheckReport report = new ForwardCheck(
-                            new CpuBackend(), MODEL.model(1), MODEL.model(ranks), CheckOptions.DEFAULT)
+                            CheckBackend.get(), MODEL.model(1), MODEL.model(ranks), CheckOptions.DEFAULT)
                     .run(row -> {});
             assertThat(report.ok()).as("TP %d", ranks).isTrue();
             assertThat(report.rows()).hasSize(7);

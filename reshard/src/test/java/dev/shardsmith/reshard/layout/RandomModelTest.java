@@ -1,0 +1,246 @@
+package dev.shardsmith.reshard.layout;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.reshard.execute.ExecutionOptions;
+import dev.shardsmith.reshard.execute.PlanExecutor;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.Plan;
+import dev.shardsmith.reshard.plan.TargetSlot;
+import dev.shardsmith.reshard.plan.TensorMove;
+import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.sample.SampleModel;
+import dev.shardsmith.reshard.sample.SampleSpec;
+import dev.shardsmith.reshard.view.LogicalTensor;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Layout;
+import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.testdata.Cases;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.random.RandomGenerator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Random hybrid models in random parallel layouts, against a divider that knows nothing of the product's rules. */
+class RandomModelTest {
+    private static final Pattern RANK = Pattern.compile("iter_\\d+/mp_rank_(\\d+)(?:_\\d+)*/model_optim_rng\\.pt");
+
+    @TempDir
+    Path folder;
+
+    /** A model and the sizes of a layout that divides it. */
+    private record Case(SampleSpec spec, int tensor, int pipeline, int virtual, int expert) {}
+
+    @Test
+    void everyPlannedShardIsWhatASlowDividerGives() {
+        Cases.forAll(1000, random -> checkPlan(randomCase(random)));
+    }
+
+    @Test
+    @Tag("soak")
+    void everyPlannedShardIsWhatASlowDividerGivesManyTimes() {
+        Cases.forAll(10_000, random -> checkPlan(randomCase(random)));
+    }
+
+    @Test
+    void everyModelComesBackFromFilesBitForBit() {
+        Cases.forAll(40, random -> {
+            Case first = randomCase(random);
+            Case second = layoutOf(first.spec(), random);
+            Path root = Files.createTempDirectory(folder, "case");
+            try (ModelView sample = SampleModel.of(first.spec())) {
+                PlanExecutor.execute(
+                        Conversion.plan(sample, options(first, Layout.MEGATRON)),
+                        root.resolve("a"),
+                        ExecutionOptions.defaults());
+            }
+            Layout between = random.nextBoolean() ? Layout.MEGATRON : Layout.TORCH_DIST;
+            convert(root.resolve("a"), root.resolve("b"), options(second, between));
+            convert(root.resolve("b"), root.resolve("c"), options(first, Layout.MEGATRON));
+            assertThat(files(root.resolve("c"))).isEqualTo(files(root.resolve("a")));
+        });
+    }
+
+    private static void convert(Path from, Path to, ConversionOptions options) throws IOException {
+        try (ModelView source = Checkpoints.open(from, OpenOptions.defaults())) {
+            PlanExecutor.execute(Conversion.plan(source, options), to, ExecutionOptions.defaults());
+        }
+    }
+
+    /** Digests of all tensors as each rank holds them. */
+    private static Map<String, String> files(Path root) throws IOException {
+        Map<String, String> found = new LinkedHashMap<>();
+        try (ModelView view = Checkpoints.open(root, OpenOptions.defaults())) {
+            for (var rank : view.ranks()) {
+                for (LogicalTensor tensor : rank.tensors().values()) {
+                    found.put(
+                            rank.tensor() + "," + rank.pipeline() + "," + rank.virtual() + "," + rank.expert() + " "
+                                    + tensor.name(),
+                            tensor.shape() + Tensors.sha256(tensor));
+                }
+            }
+        }
+        return found;
+    }
+
+    private static ConversionOptions options(Case wanted, Layout layout) {
+        ConversionOptions.Builder options = new ConversionOptions.Builder();
+        options.to = Optional.of(layout);
+        options.tensor = OptionalInt.of(wanted.tensor());
+        options.pipeline = OptionalInt.of(wanted.pipeline());
+        options.virtual = OptionalInt.of(wanted.virtual());
+        options.expert = OptionalInt.of(wanted.expert());
+        return options.build();
+    }
+
+    private static void checkPlan(Case wanted) throws IOException {
+        try (ModelView sample = SampleModel.of(wanted.spec())) {
+            Plan plan = Conversion.plan(sample, options(wanted, Layout.MEGATRON));
+            assertThat(plan.ledger().balanced()).isTrue();
+            Map<String, LogicalTensor> tensors = sample.tensors();
+            for (TensorMove move : plan.moves()) {
+                LogicalTensor tensor = tensors.get(move.tensor());
+                if (tensor == null || tensor.shape().elements() > 1 << 14) {
+                    continue;
+                }
+                int[] whole = numbered(tensor.shape());
+                for (Map.Entry<TargetSlot, int[]> shard : shards(move).entrySet()) {
+                    Matcher path = RANK.matcher(shard.getKey().file());
+                    assertThat(path.matches()).isTrue();
+                    int[] expected = SlowDivider.shard(
+                            wanted.spec(),
+                            move.tensor(),
+                            tensor.shape(),
+                            whole,
+                            Integer.parseInt(path.group(1)),
+                            wanted.tensor());
+                    assertThat(shard.getValue())
+                            .as(move.tensor() + " in " + shard.getKey().file())
+                            .isEqualTo(expected);
+                }
+            }
+        }
+    }
+
+    private static int[] numbered(Shape shape) {
+        int[] numbers = new int[(int) shape.elements()];
+        Arrays.setAll(numbers, i -> i);
+        return numbers;
+    }
+
+    /** The number of the logical element that each place of each slot gets. */
+    private static Map<TargetSlot, int[]> shards(TensorMove move) {
+        Map<TargetSlot, int[]> shards = new LinkedHashMap<>();
+        for (Piece piece : move.targets()) {
+            StoredTensor view = piece.data();
+            TargetSlot slot = slot(view);
+            int width = view.dtype().byteSize();
+            int[] places = shards.computeIfAbsent(slot, key -> {
+                int[] empty = new int[(int) (key.size() / width)];
+                Arrays.fill(empty, -1);
+                return empty;
+            });
+            long[] local = view.shape().rowMajorStrides();
+            long[] logical = move.shape().rowMajorStrides();
+            for (long i = 0; i < view.shape().elements(); i++) {
+                long to = view.offset() / width;
+                long number = 0;
+                for (int dim = 0; dim < local.length; dim++) {
+                    long index = i / local[dim] % view.shape().size(dim);
+                    to += index * view.strides()[dim];
+                    number += (piece.at()[dim] + index) * logical[dim];
+                }
+                assertThat(places[(int) to]).as("written once").isEqualTo(-1);
+                places[(int) to] = (int) number;
+            }
+        }
+        return shards;
+    }
+
+    private static TargetSlot slot(StoredTensor view) {
+        return (TargetSlot) view.source();
+    }
+
+    private static Case randomCase(RandomGenerator random) {
+        int heads = 1 << random.nextInt(4);
+        int queryGroups = 1 << random.nextInt(Integer.numberOfTrailingZeros(heads) + 1);
+        int groups = 1 << random.nextInt(4);
+        int mambaHeads = groups * (1 + random.nextInt(3));
+        boolean gated = random.nextBoolean();
+        SampleSpec spec = new SampleSpec(
+                pattern(random),
+                4 * (1 + random.nextInt(3)),
+                8 * (1 + random.nextInt(6)),
+                heads,
+                queryGroups,
+                2 * (1 + random.nextInt(2)),
+                mambaHeads,
+                1 + random.nextInt(3),
+                groups,
+                1 + random.nextInt(3),
+                8 * (1 + random.nextInt(3)),
+                gated,
+                random.nextBoolean(),
+                random.nextBoolean(),
+                random.nextBoolean(),
+                random.nextBoolean(),
+                1 << random.nextInt(3),
+                8 * (1 + random.nextInt(2)),
+                random.nextBoolean() ? 8 : 0,
+                random.nextBoolean(),
+                random.nextBoolean() ? DType.BF16 : DType.F32,
+                random.nextLong());
+        return layoutOf(spec, random);
+    }
+
+    private static String pattern(RandomGenerator random) {
+        StringBuilder pattern = new StringBuilder("M");
+        int layers = 1 + random.nextInt(8);
+        for (int layer = 1; layer < layers; layer++) {
+            pattern.append("MM*-E".charAt(random.nextInt(5)));
+        }
+        List<Character> symbols = new ArrayList<>();
+        pattern.chars().forEach(symbol -> symbols.add((char) symbol));
+        Collections.shuffle(symbols, new java.util.Random(random.nextLong()));
+        StringBuilder shuffled = new StringBuilder();
+        symbols.forEach(shuffled::append);
+        return shuffled.toString();
+    }
+
+    private static Case layoutOf(SampleSpec spec, RandomGenerator random) {
+        List<Integer> tensors = new ArrayList<>();
+        for (int tensor : new int[] {1, 2, 4, 8}) {
+            boolean groups = spec.mambaGroups() % tensor == 0;
+            boolean heads = !spec.pattern().contains("*") || spec.heads() % tensor == 0;
+            boolean queries =
+                    spec.queryGroups() % tensor == 0 || tensor % spec.queryGroups() == 0;
+            boolean rows = spec.vocabulary() % tensor == 0
+                    && (spec.heads() + 2 * spec.queryGroups()) * spec.headDim() % tensor == 0;
+            if (groups && heads && queries && rows && spec.ffn() % tensor == 0 && spec.expertFfn() % tensor == 0) {
+                tensors.add(tensor);
+            }
+        }
+        int tensor = tensors.get(random.nextInt(tensors.size()));
+        int layers = spec.pattern().length();
+        int pipeline = 1 + random.nextInt(Math.min(4, layers));
+        int virtual = pipeline > 1 && layers >= 2 * pipeline && random.nextInt(3) == 0 ? 2 : 1;
+        int expert = spec.pattern().contains("E") && random.nextBoolean() ? (int) Math.min(2, spec.experts()) : 1;
+        return new Case(spec, tensor, pipeline, virtual, expert);
+    }
+}

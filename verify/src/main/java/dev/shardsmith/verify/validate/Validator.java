@@ -38,8 +38,11 @@ public final class Validator {
             findings.warning("checkpoint", view.path().toString(), warning, "");
         }
         optimizer();
-        for (String name : view.unknown()) {
-            findings.warning("keys.unknown", name, "no rule knows this parameter", "convert needs --rule for it");
+        // Without a known family no name is known, and to say so for each would hide what is wrong.
+        if (view.family() != Family.PLAIN) {
+            for (String name : view.unknown()) {
+                findings.warning("keys.unknown", name, "no rule knows this parameter", "convert needs --rule for it");
+            }
         }
         Optional<ArgumentValues> saved = view.state().args().map(SavedArguments::of);
         boolean shifted = saved.isPresent() && saved.get().flag("apply_layernorm_1p");

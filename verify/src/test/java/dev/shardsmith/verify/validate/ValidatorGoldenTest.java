@@ -112,4 +112,12 @@ class ValidatorGoldenTest {
         Validation validation = validate(tree, ValidateOptions.defaults().withoutValues());
         assertThat(validation.layers()).extracting(LayerRow::pp).containsExactly(0, 0, 1, 1);
     }
+
+    @Test
+    void aHuggingFaceModelOfTheFamilyTellsItsPatternToo() throws Exception {
+        Validation validation = validate(TestData.path("hf", "nemotron_h", "safetensors"), ValidateOptions.defaults());
+        assertThat(errors(validation)).isEmpty();
+        assertThat(validation.inferred()).contains("M-M*EM-");
+        assertThat(validation.saved()).contains("M-M*EM-");
+    }
 }

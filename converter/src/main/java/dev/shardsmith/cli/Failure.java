@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.gpu.GpuFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -25,6 +26,9 @@ record Failure(ExitCode code, String kind, String message) {
         }
         if (thrown instanceof UncheckedIOException unchecked) {
             return of(unchecked.getCause());
+        }
+        if (thrown instanceof GpuFailure failed) {
+            return of(failed.getCause());
         }
         if (thrown instanceof CheckpointException checkpoint) {
             return new Failure(code(checkpoint.kind()), word(checkpoint.kind()), fewLines(checkpoint.getMessage()));

@@ -3,6 +3,7 @@ package dev.shardsmith.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.gpu.GpuFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -47,6 +48,9 @@ final class FailureTest {
         assertThat(Failure.of(new FileSystemException("/full", null, "No space left on device")))
                 .isEqualTo(new Failure(ExitCode.ENVIRONMENT, "environment", "/full: No space left on device"));
         assertThat(Failure.of(new AccessDeniedException("/read-only")).code()).isEqualTo(ExitCode.ENVIRONMENT);
+        assertThat(Failure.of(new GpuFailure(
+                        CheckpointException.of(CheckpointException.Kind.ENVIRONMENT, "CUDA driver", "cuInit failed"))))
+                .isEqualTo(new Failure(ExitCode.ENVIRONMENT, "environment", "cuInit failed\n  at: CUDA driver"));
         assertThat(Failure.of(new IOException("broken")).code()).isEqualTo(ExitCode.ENVIRONMENT);
         assertThat(Failure.of(new NoSuchFileException("/nowhere")))
                 .isEqualTo(new Failure(ExitCode.INPUT, "incomplete", "no such file: /nowhere"));

@@ -8,6 +8,7 @@ import dev.shardsmith.verify.forward.DeviceArray;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.Rotary;
+import dev.shardsmith.verify.forward.ScanBackend;
 import dev.shardsmith.verify.forward.ScanProblem;
 import dev.shardsmith.verify.forward.ScanResult;
 import dev.shardsmith.verify.forward.ScanShape;
@@ -51,6 +52,11 @@ public final class GpuBackend implements ForwardBackend {
     @Override
     public String name() {
         return ordinal == 0 ? NAME : NAME + ":" + ordinal;
+    }
+
+    @Override
+    public Optional<ScanBackend> onDevice(int number) {
+        return Optional.of(new GpuBackend(source, number));
     }
 
     @Override

@@ -10,7 +10,8 @@ import dev.shardsmith.formats.CheckpointException;
 public final class GpuFailure extends IllegalStateException {
     private static final long serialVersionUID = 1L;
 
-    GpuFailure(CheckpointException cause) {
+    /** The failure of a driver's call. */
+    public GpuFailure(CheckpointException cause) {
         super(cause.getMessage(), cause);
     }
 

@@ -81,6 +81,8 @@ final class GpuReportTest {
     void theSecondCardIsAskedForByNumber() {
         GpuBackend second = GpuBackend.onCard(1);
         assertThat(second.name()).isEqualTo("cuda:1");
+        assertThat(new GpuBackend(() -> driver, 0).onDevice(1).orElseThrow().name())
+                .isEqualTo("cuda:1");
         assertThat(new GpuBackend(() -> driver, 1).availability())
                 .isEqualTo(Availability.missing("there is no card 1"));
     }

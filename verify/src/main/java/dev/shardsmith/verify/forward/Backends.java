@@ -17,14 +17,26 @@ public final class Backends {
     }
 
     /**
-     * The backend that runs layers for a {@code --device} value: {@code auto} takes the first usable one.
+     * The backend that runs layers for a {@code --device} value: {@code auto} takes the first usable one, {@code cuda:1}
+     * is device 1 of {@code cuda}.
      *
      * @throws IllegalStateException if there is none of that name or it is not usable; the message says why
      */
     public static ForwardBackend layers(String device) {
+        return layers(device, all());
+    }
+
+    static ForwardBackend layers(String device, List<ScanBackend> among) {
+        int colon = device.indexOf(':');
+        String name = colon < 0 ? device : device.substring(0, colon);
+        int number = colon < 0 ? 0 : Integer.parseInt(device.substring(colon + 1));
         StringBuilder reasons = new StringBuilder();
-        for (ScanBackend backend : all()) {
-            if (backend instanceof ForwardBackend layers && (device.equals("auto") || device.equals(backend.name()))) {
+        for (ScanBackend first : among) {
+            if (!name.equals("auto") && !name.equals(first.name())) {
+                continue;
+            }
+            ScanBackend backend = first.onDevice(number).orElse(null);
+            if (backend instanceof ForwardBackend layers) {
                 Availability availability = backend.availability();
                 if (availability.usable()) {
                     return layers;

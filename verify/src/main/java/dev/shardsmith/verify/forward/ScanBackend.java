@@ -1,5 +1,7 @@
 package dev.shardsmith.verify.forward;
 
+import java.util.Optional;
+
 /**
  * Something that can run the state-space scan.
  *
@@ -11,6 +13,14 @@ public interface ScanBackend {
 
     /** A short name, as given to {@code --device}: {@code cpu}, {@code cuda}. */
     String name();
+
+    /**
+     * The same kind of backend on another of its devices: {@code cuda:1} is number 1 of {@code cuda}. Without numbered
+     * devices there is only number 0.
+     */
+    default Optional<ScanBackend> onDevice(int number) {
+        return number == 0 ? Optional.of(this) : Optional.empty();
+    }
 
     /** Whether it can run here. Never throws. */
     Availability availability();

@@ -32,7 +32,7 @@ final class FloatPairs {
     FloatPairs(DType dtype, Tolerance tolerance) {
         this.halfWidth = dtype == DType.BF16;
         this.tolerance = tolerance;
-        ByteBuffer shared = ByteBuffer.allocateDirect(CHUNK * Float.BYTES).order(ByteOrder.nativeOrder());
+        ByteBuffer shared = ByteBuffer.allocate(CHUNK * Float.BYTES).order(ByteOrder.nativeOrder());
         this.bitsView = shared.asIntBuffer();
         this.floatsView = shared.asFloatBuffer();
     }

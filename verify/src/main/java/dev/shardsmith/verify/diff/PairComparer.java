@@ -77,9 +77,9 @@ final class PairComparer {
     }
 
     private boolean sameBits(long span) throws IOException {
-        BlockReader reader = new BlockReader();
-        ByteBuffer a = left.newBuffer();
-        ByteBuffer b = right.newBuffer();
+        BlockReader reader = BlockReader.ofThisThread();
+        ByteBuffer a = left.buffer(reader, 0);
+        ByteBuffer b = right.buffer(reader, 1);
         long end = Math.min(left.grid().blocks(), (span + 1) * SPAN);
         for (long block = span * SPAN; block < end; block++) {
             left.read(reader, block, a);
@@ -93,11 +93,11 @@ final class PairComparer {
     }
 
     private TensorComparison values(long span) throws IOException {
-        BlockReader reader = new BlockReader();
+        BlockReader reader = BlockReader.ofThisThread();
         // Both sides are cut by the left side's grid: blocks have to hold the same elements.
         TensorReading cut = right.cutAs(left);
-        ByteBuffer a = left.newBuffer();
-        ByteBuffer b = cut.newBuffer();
+        ByteBuffer a = left.buffer(reader, 0);
+        ByteBuffer b = cut.buffer(reader, 1);
         TensorComparison result = new TensorComparison();
         Optional<BlockComparer> comparer = BlockComparer.of(left.dtype(), right.dtype(), tolerance);
         long end = Math.min(left.grid().blocks(), (span + 1) * SPAN);

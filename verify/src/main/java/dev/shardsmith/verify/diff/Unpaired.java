@@ -112,7 +112,7 @@ final class Unpaired {
         for (LogicalTensor tensor : candidates) {
             TensorReading reading = TensorReading.of(tensor);
             tasks.add(() -> Likeness.of(tensor)
-                    + TensorDigest.of(reading, new BlockReader()).sha256Hex());
+                    + TensorDigest.of(reading, BlockReader.ofThisThread()).sha256Hex());
         }
         work.inOrder(
                 tasks.iterator(),

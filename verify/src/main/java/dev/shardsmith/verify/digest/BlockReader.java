@@ -23,7 +23,26 @@ public final class BlockReader {
     /** Reading this many bytes costs about as much as another call. */
     private static final int CALL = 4096;
 
-    private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer[] blocks = new ByteBuffer[2];
+    private ByteBuffer scratch;
+
+    /** The reader of the calling thread if it is one of {@link OrderedWork}'s, which keep theirs; else a new one. */
+    public static BlockReader ofThisThread() {
+        return Thread.currentThread() instanceof ReadingThread thread ? thread.reader() : new BlockReader();
+    }
+
+    /**
+     * A buffer for blocks that belongs to this reader, so that it is made once and not for each tensor.
+     *
+     * @param slot 0 or 1: a comparison needs two
+     */
+    public ByteBuffer buffer(int slot, int bytes) {
+        if (blocks[slot] == null || blocks[slot].capacity() < bytes) {
+            blocks[slot] =
+                    ByteBuffer.allocateDirect(Math.max(bytes, SCRATCH / 2)).order(ByteOrder.LITTLE_ENDIAN);
+        }
+        return blocks[slot];
+    }
 
     /**
      * Fills {@code target} from index 0 on with the elements of {@code box}, and sets its position to 0 and its limit to
@@ -75,6 +94,9 @@ public final class BlockReader {
             view.source().read(view.offset(), part);
             StoredOrder.toLittleEndian(view, target, start, view.shape().elements());
         } else if (extent <= SCRATCH && extent <= Math.max(CALL, 4 * view.bytes())) {
+            if (scratch == null) {
+                scratch = ByteBuffer.allocateDirect(SCRATCH).order(ByteOrder.LITTLE_ENDIAN);
+            }
             scratch.clear().limit((int) extent);
             view.source().read(view.offset(), scratch);
             StridedCopy.of(view.shape().toArray(), view.strides(), strides, size)

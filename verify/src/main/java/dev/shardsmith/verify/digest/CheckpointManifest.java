@@ -77,7 +77,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
     }
 
     private static TensorEntry entry(LogicalTensor tensor) throws IOException {
-        TensorDigest digest = TensorDigest.withStatistics(TensorReading.of(tensor), new BlockReader());
+        TensorDigest digest = TensorDigest.withStatistics(TensorReading.of(tensor), BlockReader.ofThisThread());
         return new TensorEntry(
                 tensor.name(),
                 tensor.shape(),

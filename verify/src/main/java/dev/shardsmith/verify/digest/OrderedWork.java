@@ -9,7 +9,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.ThreadFactory;
 
 /**
  * Does independent pieces of work on several threads and takes their results in order.
@@ -29,12 +28,7 @@ public final class OrderedWork implements AutoCloseable {
 
     /** Work on {@code workers} threads. */
     public OrderedWork(int workers) {
-        ThreadFactory daemons = task -> {
-            Thread thread = new Thread(task, "verify-worker");
-            thread.setDaemon(true);
-            return thread;
-        };
-        this.threads = Executors.newFixedThreadPool(workers, daemons);
+        this.threads = Executors.newFixedThreadPool(workers, ReadingThread::new);
         this.underWay = 4 * workers;
     }
 

@@ -117,7 +117,7 @@ public final class StateTree {
         if (!digests) {
             return text;
         }
-        TensorDigest digest = TensorDigest.of(TensorReading.of(path, tensor), new BlockReader());
+        TensorDigest digest = TensorDigest.of(TensorReading.of(path, tensor), BlockReader.ofThisThread());
         return text + " sha256 " + digest.sha256Hex().substring(0, 16);
     }
 

@@ -32,7 +32,7 @@ public record TensorDigest(byte[] sha256, Optional<TensorStatistics> statistics)
     private static TensorDigest pass(TensorReading tensor, BlockReader reader, Optional<TensorStatistics> statistics)
             throws IOException {
         MessageDigest digest = newDigest();
-        ByteBuffer block = tensor.newBuffer();
+        ByteBuffer block = tensor.buffer(reader, 0);
         byte[] bytes = new byte[64 * 1024];
         for (long i = 0; i < tensor.grid().blocks(); i++) {
             tensor.read(reader, i, block);

@@ -9,7 +9,6 @@ import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.List;
 
 /**
@@ -100,12 +99,12 @@ public final class TensorReading {
         return grid;
     }
 
-    /** A buffer with room for each of the blocks. */
-    public ByteBuffer newBuffer() {
-        return ByteBuffer.allocateDirect(Math.max(1, grid.blockBytes(dtype))).order(ByteOrder.LITTLE_ENDIAN);
+    /** The reader's buffer of this number, with room for each of the blocks. */
+    public ByteBuffer buffer(BlockReader reader, int slot) {
+        return reader.buffer(slot, grid.blockBytes(dtype));
     }
 
-    /** Reads a block into a buffer of {@link #newBuffer}'s kind; its limit is then the block's end. */
+    /** Reads a block into a buffer of {@link #buffer}'s kind; its limit is then the block's end. */
     public void read(BlockReader reader, long block, ByteBuffer target) throws IOException {
         Box box = grid.box(block);
         try {

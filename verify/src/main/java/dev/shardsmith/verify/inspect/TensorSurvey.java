@@ -75,8 +75,8 @@ public record TensorSurvey(
         TensorReading reading = TensorReading.of(tensor);
         Optional<TensorStatistics> statistics = TensorStatistics.of(tensor.dtype());
         if (statistics.isPresent()) {
-            BlockReader reader = new BlockReader();
-            ByteBuffer block = reading.newBuffer();
+            BlockReader reader = BlockReader.ofThisThread();
+            ByteBuffer block = reading.buffer(reader, 0);
             for (long i = 0; i < reading.grid().blocks(); i++) {
                 reading.read(reader, i, block);
                 statistics.get().add(block, block.remaining() / reading.dtype().byteSize());

@@ -29,9 +29,9 @@ final class ValuePass {
         TensorReading reading = TensorReading.of(tensor);
         Optional<TensorStatistics> statistics = TensorStatistics.of(reading.dtype());
         CRC32C checksum = new CRC32C();
-        ByteBuffer block = reading.newBuffer();
+        ByteBuffer block = reading.buffer(reader, 0);
         List<Copy> copies = copies(reading);
-        other = copies.isEmpty() ? block : reading.newBuffer();
+        other = copies.isEmpty() ? block : reading.buffer(reader, 1);
         for (long i = 0; i < reading.grid().blocks(); i++) {
             reading.read(reader, i, block);
             int elements = block.remaining() / reading.dtype().byteSize();

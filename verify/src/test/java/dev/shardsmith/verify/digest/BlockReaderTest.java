@@ -28,7 +28,7 @@ class BlockReaderTest {
     private static byte[] readAll(LogicalTensor tensor) throws IOException {
         TensorReading reading = TensorReading.of(tensor);
         BlockReader reader = new BlockReader();
-        ByteBuffer block = reading.newBuffer();
+        ByteBuffer block = reading.buffer(reader, 0);
         ByteArrayOutputStream all = new ByteArrayOutputStream();
         for (long i = 0; i < reading.grid().blocks(); i++) {
             assertThat(reading.grid().firstElement(i) * reading.dtype().byteSize())

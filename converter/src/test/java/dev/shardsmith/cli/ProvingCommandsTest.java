@@ -111,6 +111,16 @@ final class ProvingCommandsTest {
         assertThat(CommandRun.of("diff", place("a"), place("c")).exit()).isEqualTo(ExitCode.NO);
     }
 
+    @Test
+    void aTensorOfASampleMayBeLargerThanWhatAPlanKeeps() throws IOException {
+        String[] options = {"--pattern", "M", "--hidden", "64", "--vocab", "550000", "--seed"};
+        sample("large", options, "1", "--tied");
+
+        JsonNode totals =
+                CommandRun.of("inspect", place("large"), "--json").json().get("totals");
+        assertThat(totals.get("bytes").asLong()).isGreaterThan(64L << 20);
+    }
+
     private void sample(String name, String[] options, String... more) {
         String[] line = new String[2 + options.length + more.length];
         line[0] = "sample";

@@ -29,7 +29,7 @@ public final class PlanCodec {
      * @throws dev.shardsmith.formats.CheckpointException if a source is neither a file nor small enough to be written along
      */
     public static void write(Plan plan, OutputStream out) throws IOException {
-        new PlanWriter(out).write(plan);
+        new PlanWriter(out, PlanWriter.Purpose.KEEP).write(plan);
     }
 
     /** Writes a plan to a file, which appears complete or not at all. */
@@ -66,7 +66,10 @@ public final class PlanCodec {
         }
     }
 
-    /** The SHA-256 of a written plan: equal for the same conversion of unchanged sources, in hexadecimal digits. */
+    /**
+     * The SHA-256 of a written plan: equal for the same conversion of unchanged sources, in hexadecimal digits. Of large data
+     * that lie in no file only the beginning counts.
+     */
     public static String fingerprint(Plan plan) throws IOException {
         MessageDigest digest;
         try {
@@ -76,7 +79,7 @@ public final class PlanCodec {
         }
         try (OutputStream out =
                 new BufferedOutputStream(new DigestOutputStream(OutputStream.nullOutputStream(), digest))) {
-            write(plan, out);
+            new PlanWriter(out, PlanWriter.Purpose.FINGERPRINT).write(plan);
         }
         return HexFormat.of().formatHex(digest.digest());
     }

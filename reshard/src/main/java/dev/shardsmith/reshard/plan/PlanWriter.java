@@ -44,17 +44,30 @@ final class PlanWriter {
     /** What a plan carries along must stay small; tensor data lies in files. */
     static final int LARGEST_INLINE = 64 << 20;
 
+    /** Generated data tell their seed and kind apart in their first bytes. */
+    private static final int FINGERPRINT_BYTES = 64 << 10;
+
+    /** What the message is made for. */
+    enum Purpose {
+        /** To be carried out later. */
+        KEEP,
+        /** To be told from other plans only, so large data that lie in no file need not be whole. */
+        FINGERPRINT
+    }
+
     private final OutputStream out;
     private final Map<ByteSource, Integer> sources = new IdentityHashMap<>();
     private final Map<ByteSource.FileRange, Integer> ranges = new HashMap<>();
     private final Map<Path, BasicFileAttributes> attributes = new HashMap<>();
     private final Map<TargetSlot, TargetPiece> slots = new HashMap<>();
+    private final Purpose purpose;
     private long records;
     private int sourceCount;
     private int fileCount;
 
-    PlanWriter(OutputStream out) {
+    PlanWriter(OutputStream out, Purpose purpose) {
         this.out = out;
+        this.purpose = purpose;
     }
 
     void write(Plan plan) throws IOException {
@@ -159,8 +172,11 @@ final class PlanWriter {
         }
     }
 
-    private static ByteString inline(ByteSource source) throws IOException {
+    private ByteString inline(ByteSource source) throws IOException {
         if (source.size() > LARGEST_INLINE) {
+            if (purpose == Purpose.FINGERPRINT) {
+                return UnsafeByteOperations.unsafeWrap(source.readBytes(0, FINGERPRINT_BYTES));
+            }
             throw CheckpointException.of(
                     CheckpointException.Kind.LIMIT,
                     source.name(),

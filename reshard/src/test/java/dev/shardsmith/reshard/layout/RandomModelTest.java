@@ -228,8 +228,7 @@ class RandomModelTest {
         for (int tensor : new int[] {1, 2, 4, 8}) {
             boolean groups = spec.mambaGroups() % tensor == 0;
             boolean heads = !spec.pattern().contains("*") || spec.heads() % tensor == 0;
-            boolean queries =
-                    spec.queryGroups() % tensor == 0 || tensor % spec.queryGroups() == 0;
+            boolean queries = spec.queryGroups() % tensor == 0 || tensor % spec.queryGroups() == 0;
             boolean rows = spec.vocabulary() % tensor == 0
                     && (spec.heads() + 2 * spec.queryGroups()) * spec.headDim() % tensor == 0;
             if (groups && heads && queries && rows && spec.ffn() % tensor == 0 && spec.expertFfn() % tensor == 0) {

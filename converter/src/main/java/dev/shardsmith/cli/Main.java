@@ -3,6 +3,7 @@ package dev.shardsmith.cli;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 
@@ -14,14 +15,16 @@ public final class Main {
 
     /** Runs one command line and ends the process with its exit code. */
     public static void main(String[] words) {
-        // Reports are UTF-8 whatever the locale: they hold tensor names, and JSON is UTF-8 by definition.
-        PrintStream reports = new PrintStream(
-                new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), REPORT_BUFFER),
-                false,
-                StandardCharsets.UTF_8);
-        PrintStream messages = new PrintStream(new FileOutputStream(FileDescriptor.err), true, StandardCharsets.UTF_8);
+        OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), REPORT_BUFFER);
+        PrintStream reports = stream(out, false);
+        PrintStream messages = stream(new FileOutputStream(FileDescriptor.err), true);
         ExitCode exit = new Shardsmith(reports, messages, System.getenv()).run(words);
         reports.flush();
         System.exit(exit.code());
+    }
+
+    /** Text is UTF-8 whatever the locale: it holds tensor names, and JSON is UTF-8 by definition. */
+    static PrintStream stream(OutputStream bytes, boolean flushesEachLine) {
+        return new PrintStream(bytes, flushesEachLine, StandardCharsets.UTF_8);
     }
 }

@@ -2,8 +2,8 @@ package dev.shardsmith.cli;
 
 import java.io.OutputStream;
 import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Loads the classes that commands need, so that the launcher can archive them.
@@ -11,17 +11,26 @@ import java.util.Map;
  * <p>Runs a few command lines with their output thrown away; Java then writes the archive when it exits.
  */
 public final class WarmUp {
-    private static final String[][] LINES = {
-        {"--help"}, {"doctor"}, {"doctor", "--json"}, {"help", "doctor"}, {"no-such-command", "--json"},
-    };
-
     private WarmUp() {}
 
-    /** Runs the command lines. */
+    /** Runs the command lines; takes a small checkpoint to run them on, or nothing. */
     public static void main(String[] words) {
-        PrintStream nowhere = new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8);
-        for (String[] line : LINES) {
-            new Shardsmith(nowhere, nowhere, Map.of()).run(line);
+        List<String[]> lines = new ArrayList<>();
+        lines.add(new String[] {"--help"});
+        lines.add(new String[] {"doctor", "--json"});
+        lines.add(new String[] {"help", "doctor"});
+        lines.add(new String[] {"pattern", "M-|M*"});
+        lines.add(new String[] {"no-such-command", "--json"});
+        if (words.length > 0) {
+            String sample = words[0];
+            lines.add(new String[] {"inspect", sample, "--tensors", "--json"});
+            lines.add(new String[] {"inspect", sample, "--stats"});
+            lines.add(new String[] {"convert", sample, sample + ".none", "--tp", "1", "--pp", "1", "--dry-run"});
+            lines.add(new String[] {"diff", sample, sample});
+        }
+        PrintStream nowhere = Main.stream(OutputStream.nullOutputStream(), false);
+        for (String[] line : lines) {
+            new Shardsmith(nowhere, nowhere, System.getenv()).run(line);
         }
     }
 }

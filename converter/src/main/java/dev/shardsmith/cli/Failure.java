@@ -59,7 +59,7 @@ record Failure(ExitCode code, String kind, String message) {
 
     private static ExitCode code(CheckpointException.Kind kind) {
         return switch (kind) {
-            case MALFORMED, TRUNCATED, UNSUPPORTED, INCOMPLETE, LIMIT, INCONSISTENT -> ExitCode.INPUT;
+            case MALFORMED, TRUNCATED, UNSAFE, UNSUPPORTED, INCOMPLETE, LIMIT, INCONSISTENT -> ExitCode.INPUT;
             case REFUSED -> ExitCode.USAGE;
             case ENVIRONMENT -> ExitCode.ENVIRONMENT;
         };
@@ -69,6 +69,7 @@ record Failure(ExitCode code, String kind, String message) {
         return switch (kind) {
             case MALFORMED -> "malformed";
             case TRUNCATED -> "truncated";
+            case UNSAFE -> "unsafe";
             case UNSUPPORTED -> "unsupported";
             case INCOMPLETE -> "incomplete";
             case LIMIT -> "limit";

@@ -19,6 +19,7 @@ final class FailureTest {
     @CsvSource({
         "MALFORMED, 3",
         "TRUNCATED, 3",
+        "UNSAFE, 3",
         "UNSUPPORTED, 3",
         "INCOMPLETE, 3",
         "LIMIT, 3",

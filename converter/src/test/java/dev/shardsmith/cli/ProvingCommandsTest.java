@@ -223,6 +223,17 @@ final class ProvingCommandsTest {
     }
 
     @Test
+    void aHarmfulFileIsUnreadableInputAndNotWrongUsage() {
+        CommandRun run = CommandRun.of(
+                "manifest",
+                TestData.path("pytorch-reject", "unsafe_eval", "model.pt").toString(),
+                "--json");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.INPUT);
+        assertThat(valid(run, "error").at("/error/kind").asText()).isEqualTo("unsafe");
+    }
+
+    @Test
     void failuresAndPatternsKeepTheirSchemaToo() {
         valid(CommandRun.of("convert", place("nowhere"), place("x"), "--json"), "error");
         valid(CommandRun.of("pattern", "M-*|M", "--json"), "pattern");

@@ -49,6 +49,21 @@ final class VerifyCommandTest {
     }
 
     @Test
+    void layersWhoseRowsDoNotDivideAreExplainedWithoutThatGuess() {
+        CommandRun run = CommandRun.of(
+                "verify",
+                TestData.path("hf", "mamba2", "safetensors").toString(),
+                TestData.path("hf", "mamba2_as_mamba_ssm").toString(),
+                "--device",
+                "cpu");
+
+        // With several groups the two libraries normalise over other channels: the same weights, another function.
+        assertThat(run.exit()).isEqualTo(ExitCode.NO);
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out()).contains("DIFFERENT").contains("the gated norm takes");
+    }
+
+    @Test
     void onlyTheLayersThatWereAskedForRun() {
         CommandRun run = CommandRun.of(
                 "verify",

@@ -18,6 +18,8 @@ public final class CheckpointException extends IOException {
         MALFORMED,
         /** The bytes end too early. */
         TRUNCATED,
+        /** Loading it in Python would run code. */
+        UNSAFE,
         /** Well formed as far as can be told, but of a kind that is not supported. */
         UNSUPPORTED,
         /** Parts of the checkpoint are missing. */

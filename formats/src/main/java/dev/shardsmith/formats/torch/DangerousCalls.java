@@ -35,7 +35,7 @@ final class DangerousCalls implements PickleListener {
     void refuse(String source) throws CheckpointException {
         if (callable != null) {
             throw CheckpointException.of(
-                            CheckpointException.Kind.REFUSED,
+                            CheckpointException.Kind.UNSAFE,
                             source + " at byte " + offset,
                             "loading this file in Python would call " + callable.qualifiedName())
                     .withHint("do not load it; shardsmith scan FILE lists what it would do");

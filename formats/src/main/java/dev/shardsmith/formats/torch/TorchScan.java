@@ -60,6 +60,9 @@ public final class TorchScan {
         try (Stream<Path> walk = Files.walk(folder, DEEPEST_FOLDER)) {
             paths = walk.filter(path -> !Files.isDirectory(path)).sorted().toList();
         }
+        if (paths.isEmpty()) {
+            notes.unread(folder.toString(), "the folder is empty");
+        }
         for (Path path : paths) {
             String name = folder.relativize(path).toString();
             if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {

@@ -185,6 +185,11 @@ class TorchScanTest {
         assertDanger(report, "exec");
     }
 
+    @Test
+    void anEmptyFolderIsNotCalledClean(@TempDir Path folder) throws IOException {
+        assertThat(TorchScan.scan(folder).verdict()).isEqualTo(ScanReport.Verdict.INCONCLUSIVE);
+    }
+
     private static void assertFinding(TestZip zip, String code) {
         ScanReport report = TorchScan.scan(ByteSource.of("test.pt", zip.bytes()));
         assertThat(report.findings())

@@ -81,8 +81,6 @@ final class Replicas {
                                 + replica.data().source().name(),
                         "copies of the tensor that must be equal differ in " + different + " of " + part.elements()
                                 + " elements compared" + size)
-                .withHint(
-                        "the ranks have drifted apart; find out which one is right, or allow the difference to take the"
-                                + " first");
+                .withHint("the ranks have drifted apart; shardsmith validate lists all such tensors");
     }
 }

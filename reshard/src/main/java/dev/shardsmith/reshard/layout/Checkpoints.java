@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.layout.CheckpointFolder;
 import dev.shardsmith.formats.layout.CheckpointLocation;
@@ -11,11 +12,14 @@ import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
 import dev.shardsmith.formats.layout.CheckpointLocation.RankFolder;
 import dev.shardsmith.formats.layout.CheckpointLocation.TorchDist;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OpenOptions;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** Opens a checkpoint of any layout as a model view. */
 public final class Checkpoints {
@@ -31,6 +35,7 @@ public final class Checkpoints {
         boolean opened = false;
         try {
             ModelView view = open(path, pool, options);
+            requireLayout(view, options);
             opened = true;
             return view;
         } finally {
@@ -40,7 +45,23 @@ public final class Checkpoints {
         }
     }
 
+    private static void requireLayout(ModelView view, OpenOptions options) throws CheckpointException {
+        if (options.layout().isPresent() && options.layout().get() != view.layout()) {
+            throw CheckpointException.of(
+                            Kind.UNSUPPORTED,
+                            view.path().toString(),
+                            "this has not the layout " + options.layout().get().id() + ", but is a "
+                                    + view.description())
+                    .withHint("--layout " + view.layout().id() + ", or leave it out");
+        }
+    }
+
     private static ModelView open(Path path, FilePool pool, OpenOptions options) throws IOException {
+        boolean plain = options.layout().equals(Optional.of(Layout.PT))
+                || options.layout().equals(Optional.of(Layout.SAFETENSORS));
+        if (plain && Files.isRegularFile(path)) {
+            return PlainFiles.read(path, pool);
+        }
         CheckpointLocation location = CheckpointFolder.locate(path, options.iteration());
         if (location instanceof MegatronLegacy legacy) {
             return MegatronReader.read(path, legacy.path(), rankPaths(legacy), pool, options);

@@ -8,6 +8,8 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import java.io.IOException;
+import java.util.List;
+import java.util.stream.Collectors;
 
 /** Plans conversions: from any model view to any layout that its family has. */
 public final class Conversion {
@@ -22,41 +24,39 @@ public final class Conversion {
      */
     public static Plan plan(ModelView source, ConversionOptions options) throws IOException {
         Layout to = options.to().orElse(source.layout());
+        if (!layouts(source.family()).contains(to)) {
+            throw noEquivalent(source, to);
+        }
+        UnusableOptions.refuse(options, source.family(), to);
         return switch (to) {
-            case MEGATRON -> {
-                require(source, Family.MEGATRON, to);
-                yield MegatronWriter.plan(source, options);
-            }
-            case HUGGINGFACE -> {
-                if (source.family() == Family.MAMBA_SSM) {
-                    yield MambaWriter.planHuggingFace(source, options);
-                }
-                require(source, Family.MEGATRON, to);
-                yield NemotronWriter.plan(source, options);
-            }
-            case TORCH_DIST -> {
-                require(source, Family.MEGATRON, to);
-                yield TorchDistWriter.plan(source, options);
-            }
-            case MAMBA_SSM -> {
-                require(source, Family.MAMBA_SSM, to);
-                yield MambaWriter.planRanks(source, options);
-            }
+            case MEGATRON -> MegatronWriter.plan(source, options);
+            case HUGGINGFACE ->
+                source.family() == Family.MAMBA_SSM
+                        ? MambaWriter.planHuggingFace(source, options)
+                        : NemotronWriter.plan(source, options);
+            case TORCH_DIST -> TorchDistWriter.plan(source, options);
+            case MAMBA_SSM -> MambaWriter.planRanks(source, options);
             case SAFETENSORS -> PlainFiles.planSafetensors(source, options);
             case PT -> PlainFiles.planPt(source, options);
         };
     }
 
-    private static void require(ModelView source, Family family, Layout to) throws CheckpointException {
-        if (source.family() != family) {
-            throw noEquivalent(source, to);
-        }
+    /** The layouts that a family can be written in. */
+    private static List<Layout> layouts(Family family) {
+        return switch (family) {
+            case MEGATRON ->
+                List.of(Layout.MEGATRON, Layout.TORCH_DIST, Layout.HUGGINGFACE, Layout.SAFETENSORS, Layout.PT);
+            case MAMBA_SSM -> List.of(Layout.MAMBA_SSM, Layout.HUGGINGFACE, Layout.SAFETENSORS, Layout.PT);
+            case HUGGINGFACE, PLAIN -> List.of(Layout.SAFETENSORS, Layout.PT);
+        };
     }
 
     private static CheckpointException noEquivalent(ModelView source, Layout to) {
         return CheckpointException.of(
-                Kind.REFUSED,
-                "",
-                "a checkpoint of the family " + source.family().id() + " cannot be written as " + to.id());
+                        Kind.REFUSED,
+                        source.path().toString(),
+                        "a checkpoint of the family " + source.family().id() + " cannot be written as " + to.id())
+                .withHint("--to "
+                        + layouts(source.family()).stream().map(Layout::id).collect(Collectors.joining(", or --to ")));
     }
 }

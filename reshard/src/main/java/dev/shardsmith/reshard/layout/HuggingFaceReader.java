@@ -63,7 +63,8 @@ final class HuggingFaceReader {
         weights.warnings().forEach(view::addWarning);
         checkIndex();
         String type = String.valueOf(config.get("model_type"));
-        view.description(location.explanation() + ", model type " + type);
+        view.description(location.explanation()
+                + (config.containsKey("model_type") ? ", model type " + type : ", of no stated model type"));
         switch (type) {
             case "nemotron_h" -> nemotron();
             case "mamba", "mamba2" -> {

@@ -205,18 +205,17 @@ final class Mamba2Hypotheses {
         int ranks = right.shards().size();
         if (ranks == 1) {
             int others = left.shards().size();
-            each("in_proj holds the ranks' parts one after the other", s -> {
-                if (!RowOrder.divides(rows(s), others)) {
-                    throw new IllegalArgumentException("uneven");
-                }
-                return inProj(s, RowOrder.ranksToComponents(rows(s), others));
-            });
-            each("the convolution holds the ranks' parts one after the other", s -> {
-                if (!RowOrder.divides(channels(s), others)) {
-                    throw new IllegalArgumentException("uneven");
-                }
-                return conv(s, RowOrder.ranksToComponents(channels(s), others));
-            });
+            Shard whole = right.shards().get(0);
+            if (RowOrder.divides(rows(whole), others)) {
+                each(
+                        "in_proj holds the ranks' parts one after the other",
+                        s -> inProj(s, RowOrder.ranksToComponents(rows(s), others)));
+            }
+            if (RowOrder.divides(channels(whole), others)) {
+                each(
+                        "the convolution holds the ranks' parts one after the other",
+                        s -> conv(s, RowOrder.ranksToComponents(channels(s), others)));
+            }
             return;
         }
         if (right.shards().stream().map(Shard::heads).distinct().count() == 1) {

@@ -108,6 +108,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
             message.addFiles(source);
         }
         Path folder = file.toAbsolutePath().getParent();
+        Files.createDirectories(folder);
         Path unfinished = Files.createTempFile(folder, ".manifest", ".tmp");
         try {
             Files.write(unfinished, message.build().toByteArray());

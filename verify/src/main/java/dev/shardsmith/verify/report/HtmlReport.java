@@ -22,6 +22,7 @@ public final class HtmlReport {
     /** Writes the document to a file, replacing one that is there; nothing half-written stays if that fails. */
     public static void write(ReportDocument document, Path file) throws IOException {
         Path folder = file.toAbsolutePath().getParent();
+        Files.createDirectories(folder);
         Path unfinished = Files.createTempFile(folder, ".report", ".tmp");
         try {
             try (Writer writer = Files.newBufferedWriter(unfinished, StandardCharsets.UTF_8)) {

@@ -56,7 +56,7 @@ final class ValueCheck {
                     "replicas.differ",
                     summary.name(),
                     message,
-                    "find out which rank is right; a conversion takes rank 0");
+                    "find out which rank is right; convert refuses such a checkpoint");
         }
         if (summary.statistics().isEmpty()) {
             return;

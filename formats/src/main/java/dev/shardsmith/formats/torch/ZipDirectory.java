@@ -108,6 +108,33 @@ record ZipDirectory(long offset, long size, long entries, long end, int commentL
         return this;
     }
 
+    /** Bytes between the place where the directory should end and its end record. */
+    long gap() {
+        return end - offset - size;
+    }
+
+    /** Fails if reading the directory would take more than the limits allow, or more than it can hold. */
+    void checkClaims(ByteSource source, TorchLimits limits) throws CheckpointException {
+        if (entries > limits.records()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.LIMIT,
+                    source.name(),
+                    "the archive has " + entries + " entries; the limit is " + limits.records());
+        }
+        if (size > limits.directoryBytes()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.LIMIT,
+                    source.name(),
+                    "the central directory has " + size + " bytes; the limit is " + limits.directoryBytes());
+        }
+        if (entries * ZipEntries.ENTRY_SIZE > size) {
+            throw CheckpointException.malformed(
+                    source.name(),
+                    end,
+                    "the archive claims " + entries + " entries in a directory of " + size + " bytes");
+        }
+    }
+
     /** The last end record, as PyTorch takes it. */
     private static long endRecord(ByteSource source) throws IOException {
         long size = source.size();

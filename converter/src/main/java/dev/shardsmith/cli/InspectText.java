@@ -57,7 +57,11 @@ final class InspectText {
             line("extra", view.extraStates().size() + " opaque module states (_extra_state)");
         }
         if (!view.state().entries().isEmpty()) {
-            line("state", String.join(", ", view.state().entries().keySet()));
+            line(
+                    "state",
+                    view.state().entries().keySet().stream()
+                            .filter(key -> !key.matches("model\\d*"))
+                            .collect(Collectors.joining(", ")));
         }
         if (!view.unknown().isEmpty()) {
             line("unknown", out.ink(Ink.YELLOW, unknown()) + "; convert needs --rule for them");

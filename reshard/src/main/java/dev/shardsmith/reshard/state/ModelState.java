@@ -9,7 +9,8 @@ import java.util.Optional;
 /**
  * Everything in a training checkpoint that is not the model: options, counters, schedules, random number generators.
  *
- * @param entries top-level entries by key, in the order of the file, without the model and the optimizer
+ * @param entries top-level entries by key, in the order of the file; {@code model} and {@code optimizer} only mark their
+ *     place there
  * @param tensors the tensors inside the entries, by their node
  */
 public record ModelState(Map<String, PyValue> entries, Map<PyValue, StoredTensor> tensors) {

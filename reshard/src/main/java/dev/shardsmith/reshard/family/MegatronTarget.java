@@ -73,11 +73,9 @@ public final class MegatronTarget {
             throws CheckpointException {
         Optional<MegatronArgs> args = source.state().args();
         OptionalLong real = args.map(given -> given.integer("vocab_size")).orElse(OptionalLong.empty());
-        long divisor = args.map(given -> given.integer("make_vocab_size_divisible_by", 128))
-                .orElse(128L);
         long rows = logical.shape().size(0);
         Vocabulary vocabulary = new Vocabulary(
-                rows, real, Math.max(1, divisor), source.parallelism().tensor());
+                rows, real, divisor(args, rows, tensor), source.parallelism().tensor());
         Vocabulary.Target target = vocabulary.target(options, tensor, padded);
         if (!target.note().isEmpty() && !model.notes().contains(target.note())) {
             model.notes().add(target.note());

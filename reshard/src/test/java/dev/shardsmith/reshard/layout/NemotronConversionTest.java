@@ -48,6 +48,15 @@ class NemotronConversionTest {
         sizes.tensor = OptionalInt.of(tensor);
         sizes.pipeline = OptionalInt.of(pipeline);
         convert(source, megatron, sizes);
+        try (ModelView view = Checkpoints.open(megatron, OpenOptions.defaults())) {
+            // No padding is made up where the vocabulary divides without.
+            long rows = view.state().args().orElseThrow().integer("vocab_size").orElseThrow();
+            assertThat(view.tensors()
+                            .get("embedding.word_embeddings.weight")
+                            .shape()
+                            .size(0))
+                    .isEqualTo(rows);
+        }
         ConversionOptions.Builder huggingFace = new ConversionOptions.Builder();
         huggingFace.to = Optional.of(Layout.HUGGINGFACE);
         huggingFace.maxShardSize = OptionalLong.of(4096);

@@ -118,8 +118,15 @@ final class ForwardCommand implements Command {
         return tokens;
     }
 
-    /** The file appears complete or not at all. */
+    /** The file appears complete or not at all; a device such as {@code /dev/null} is never replaced. */
     private static void write(Path output, int[] shape, float[] logits) throws IOException {
+        if (Files.exists(output) && !Files.isRegularFile(output)) {
+            throw CheckpointException.of(
+                            CheckpointException.Kind.REFUSED,
+                            output.toString(),
+                            "this is a folder or a device, not a file")
+                    .withHint("name a file for the logits");
+        }
         Path absolute = output.toAbsolutePath();
         Path unfinished = absolute.resolveSibling("." + absolute.getFileName() + ".new");
         Files.deleteIfExists(unfinished);

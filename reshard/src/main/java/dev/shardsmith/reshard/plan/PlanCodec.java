@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.plan;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.WholeFile;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
@@ -8,7 +9,6 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.security.DigestOutputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -34,17 +34,7 @@ public final class PlanCodec {
 
     /** Writes a plan to a file, which appears complete or not at all. */
     public static void write(Plan plan, Path file) throws IOException {
-        Path absolute = file.toAbsolutePath();
-        Files.createDirectories(absolute.getParent());
-        Path unfinished = absolute.resolveSibling("." + absolute.getFileName() + ".new");
-        try {
-            try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(unfinished))) {
-                write(plan, out);
-            }
-            Files.move(unfinished, absolute, StandardCopyOption.REPLACE_EXISTING);
-        } finally {
-            Files.deleteIfExists(unfinished);
-        }
+        WholeFile.write(file, out -> write(plan, out));
     }
 
     /**

@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.proto.Manifest;
@@ -12,9 +13,7 @@ import dev.shardsmith.verify.digest.proto.SourceFile;
 import dev.shardsmith.verify.digest.proto.Statistics;
 import dev.shardsmith.verify.digest.proto.Tensor;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -107,15 +106,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
             }
             message.addFiles(source);
         }
-        Path folder = file.toAbsolutePath().getParent();
-        Files.createDirectories(folder);
-        Path unfinished = Files.createTempFile(folder, ".manifest", ".tmp");
-        try {
-            Files.write(unfinished, message.build().toByteArray());
-            Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        } finally {
-            Files.deleteIfExists(unfinished);
-        }
+        WholeFile.write(file, out -> message.build().writeTo(out));
     }
 
     private static Tensor message(TensorEntry entry) {

@@ -2,13 +2,13 @@ package dev.shardsmith.verify.report;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.shardsmith.formats.WholeFile;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 
 /** Writes a report as one HTML file. */
 public final class HtmlReport {
@@ -21,17 +21,11 @@ public final class HtmlReport {
 
     /** Writes the document to a file, replacing one that is there; nothing half-written stays if that fails. */
     public static void write(ReportDocument document, Path file) throws IOException {
-        Path folder = file.toAbsolutePath().getParent();
-        Files.createDirectories(folder);
-        Path unfinished = Files.createTempFile(folder, ".report", ".tmp");
-        try {
-            try (Writer writer = Files.newBufferedWriter(unfinished, StandardCharsets.UTF_8)) {
-                write(document, writer);
-            }
-            Files.move(unfinished, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(unfinished);
-        }
+        WholeFile.write(file, out -> {
+            Writer writer = new OutputStreamWriter(out, StandardCharsets.UTF_8);
+            write(document, writer);
+            writer.flush();
+        });
     }
 
     static void write(ReportDocument document, Writer writer) throws IOException {

@@ -2,6 +2,7 @@ package dev.shardsmith.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.ExecutionReport;
@@ -79,10 +80,21 @@ final class ConvertCommand implements Command {
                 return carryOut(plan, destination, options.withSourceCheck(pool::verifyUnchanged), line, out);
             }
         }
+        requireOutside(line.path(0), destination);
         try (ModelView source = Opening.open(line.path(0), line, out)) {
             Plan plan = Conversion.plan(source, ConversionFlags.read(line));
             ExecutionOptions checked = options.withSourceCheck(source.files()::verifyUnchanged);
             return carryOut(plan, destination, checked, line, out);
+        }
+    }
+
+    /** Nothing is ever written into the source. */
+    private static void requireOutside(Path source, Path destination) throws CheckpointException {
+        Path from = source.toAbsolutePath().normalize();
+        Path to = destination.toAbsolutePath().normalize();
+        if (to.startsWith(from) && !to.equals(from)) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.REFUSED, to.toString(), "the destination lies inside the source " + from);
         }
     }
 

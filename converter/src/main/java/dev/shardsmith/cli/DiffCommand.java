@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ProgressMeter;
+import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
@@ -79,6 +80,13 @@ final class DiffCommand implements Command {
         try (ModelView left = Opening.open(line.path(0), line, out);
                 ModelView right = Opening.open(line.path(1), line, out)) {
             DiffResult result = compare(left, right, options, out);
+            if (result.tensors().isEmpty() && line.has("tensors")) {
+                throw CheckpointException.of(
+                        CheckpointException.Kind.REFUSED,
+                        "",
+                        "no tensor of either checkpoint matches " + String.join(", ", line.values("tensors"))
+                                + ": nothing was compared");
+            }
             if (html.isPresent()) {
                 List<TensorSurvey> surveys = Surveys.of(compared(left, result), options.workers(), out);
                 HtmlReport.write(DiffReport.of(left, right, result, surveys, Version.line()), html.get());

@@ -48,6 +48,7 @@ public final class Validator {
         boolean shifted = saved.isPresent() && saved.get().flag("apply_layernorm_1p");
         Validation result = view.family() == Family.MEGATRON ? megatron(saved) : other();
         if (options.values() == ValidateOptions.Values.READ) {
+            ArchiveCheck.check(view, findings);
             new ValueCheck(view, shifted, findings).check(options.workers());
         }
         return new Validation(

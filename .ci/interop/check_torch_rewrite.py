@@ -107,6 +107,16 @@ def compare(loaded, expected):
                 yield "%s: %s is %s, expected %s" % (want["name"], name, value, want[name])
 
 
+def fails_too(original, where, way, error):
+    """True if this PyTorch refuses the file that PyTorch itself wrote in the same way: too old for it, or classes unknown."""
+    options = {name: value for name, value in way.items() if name != "mmap"}
+    try:
+        torch.load(original, map_location=where, **options)
+    except Exception as same:
+        return type(same) is type(error)
+    return False
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
@@ -114,7 +124,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.classes:
         sys.path.insert(0, arguments.classes)
-    files = bad = 0
+    files = bad = skipped = 0
     for path in sorted(arguments.folder.glob("*/*/model.pt")):
         expected = json.loads((path.parent / "expected.json").read_text())
         if "tensors" not in expected:
@@ -129,10 +139,14 @@ def main():
                 problems = list(compare(torch.load(path, map_location=where, **way), expected))
             except Exception as error:  # whatever PyTorch says is a finding
                 problems = ["%s: %s" % (type(error).__name__, str(error)[:300])]
+                if fails_too(path.parent / "original.pt", where, way, error):
+                    skipped += 1
+                    problems = []
             for problem in problems:
                 print("%s %s: %s" % (path.parent.relative_to(arguments.folder), sorted(way), problem))
             bad += bool(problems)
-    print("%d loads, %d bad" % (files, bad))
+    print("%d loads, %d bad, %d that this PyTorch refuses of the original too" % (files, bad, skipped))
+    files -= skipped
     return 1 if bad or not files else 0
 
 

@@ -6,10 +6,14 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.ExecutionReport;
+import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.layout.Conversion;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.verify.check.CheckOptions;
+import dev.shardsmith.verify.family.CheckpointModels;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,6 +24,8 @@ import org.apache.commons.cli.Options;
 
 /** {@code shardsmith convert SRC DST}: another layout, other parallel sizes, the same model. */
 final class ConvertCommand implements Command {
+    private static final List<String> VERIFICATIONS = List.of("none", "read-back", "forward");
+
     @Override
     public String name() {
         return "convert";
@@ -49,8 +55,12 @@ final class ConvertCommand implements Command {
         options.addOption(Flags.flag("dry-run", "print the plan and write nothing"));
         options.addOption(Flags.value("plan", "FILE", "carry out this plan, made by the plan command"));
         Execution.FLAGS.forEach(options::addOption);
-        options.addOption(
-                Flags.value("verify", "none|read-back", "read-back compares what was written before it is published"));
+        options.addOption(Flags.value(
+                "verify",
+                "none|read-back|forward",
+                "read-back compares what was written before it is published; forward runs the layers of both "
+                        + "checkpoints afterwards, as the verify command does"));
+        options.addOption(Device.FLAG);
         options.addOption(Flags.json());
         Opening.FLAGS.forEach(options::addOption);
         return options;
@@ -100,14 +110,14 @@ final class ConvertCommand implements Command {
 
     private static ExecutionOptions options(Arguments line) throws UsageException, IOException {
         ExecutionOptions options = Execution.read(line, System.getenv());
-        return switch (line.choice("verify", "none", List.of("none", "read-back"))) {
+        return switch (line.choice("verify", "none", VERIFICATIONS)) {
             case "read-back" -> options.with(ExecutionOptions.ReadBackMode.COMPARE);
             default -> options;
         };
     }
 
     private ExitCode carryOut(Plan plan, Path destination, ExecutionOptions options, Arguments line, Out out)
-            throws IOException {
+            throws UsageException, IOException {
         PlanReport report = new PlanReport(plan);
         if (line.has("dry-run")) {
             if (line.has("json")) {
@@ -120,16 +130,40 @@ final class ConvertCommand implements Command {
             return ExitCode.OK;
         }
         ExecutionReport done = Writing.execute(plan, destination, options, out);
+        Optional<EquivalenceReport> proof = proof(destination, line, out);
+        ExitCode exit = ExitCode.answer(proof.map(EquivalenceReport::equivalent).orElse(true));
         if (line.has("json")) {
-            out.json(name(), ExitCode.OK.status(), json -> {
+            out.json(name(), exit.status(), json -> {
                 report.write(json);
                 write(json, destination, done);
+                if (proof.isPresent()) {
+                    json.writeObjectFieldStart("verification");
+                    proof.get().write(json);
+                    json.writeEndObject();
+                }
             });
         } else {
             report.print(out);
             Writing.print(out, destination, done);
+            proof.ifPresent(found -> found.print(out));
         }
-        return ExitCode.OK;
+        return exit;
+    }
+
+    /** The layers of both checkpoints, run as the training framework would run their shards. */
+    private static Optional<EquivalenceReport> proof(Path destination, Arguments line, Out out)
+            throws UsageException, IOException {
+        if (!line.choice("verify", "none", VERIFICATIONS).equals("forward")) {
+            return Optional.empty();
+        }
+        try (ModelView source = Opening.open(line.path(0), line, out);
+                ModelView written = Checkpoints.open(destination, OpenOptions.defaults())) {
+            return Optional.of(EquivalenceReport.ofLayers(
+                    CheckpointModels.of(source, Map.of()),
+                    CheckpointModels.of(written, Map.of()),
+                    CheckOptions.DEFAULT,
+                    line));
+        }
     }
 
     private static void write(JsonGenerator json, Path destination, ExecutionReport done) throws IOException {

@@ -3,15 +3,31 @@ package dev.shardsmith.cli;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.Table;
+import dev.shardsmith.verify.check.CheckOptions;
 import dev.shardsmith.verify.check.CheckReport;
+import dev.shardsmith.verify.check.ForwardCheck;
 import dev.shardsmith.verify.check.LayerRow;
 import dev.shardsmith.verify.check.LogitsComparison;
+import dev.shardsmith.verify.forward.ForwardBackend;
+import dev.shardsmith.verify.forward.LayeredModel;
 import java.io.IOException;
 import java.util.Locale;
 import java.util.Optional;
 
 /** The result of a forward check as text and as JSON. */
 record EquivalenceReport(CheckReport report, String device, Optional<LogitsComparison> logits) {
+
+    /** Runs the layers of two models on the device that the options ask for. */
+    static EquivalenceReport ofLayers(LayeredModel left, LayeredModel right, CheckOptions options, Arguments line)
+            throws UsageException, IOException {
+        ForwardBackend backend = Device.open(line);
+        try {
+            CheckReport report = new ForwardCheck(backend, left, right, options).run(row -> {});
+            return new EquivalenceReport(report, backend.availability().detail(), Optional.empty());
+        } finally {
+            Device.close(backend);
+        }
+    }
 
     boolean equivalent() {
         return report.ok() && logits.map(LogitsComparison::ok).orElse(true);

@@ -49,6 +49,28 @@ final class ProvingCommandsTest {
     }
 
     @Test
+    void aConversionCanBeProvenByForwardPassesAtOnce() {
+        CommandRun run = CommandRun.of(
+                "convert",
+                TP2_PP2,
+                place("tp1"),
+                "--tp",
+                "1",
+                "--pp",
+                "1",
+                "--verify",
+                "forward",
+                "--device",
+                "cpu",
+                "--json");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        JsonNode proof = valid(run, "convert").get("verification");
+        assertThat(proof.get("equivalent").asBoolean()).isTrue();
+        assertThat(proof.get("layers").size()).isGreaterThanOrEqualTo(4);
+    }
+
+    @Test
     void aDryRunWritesNothing() {
         CommandRun run =
                 CommandRun.of("convert", TP2_PP2, place("tp1"), "--tp", "1", "--pp", "1", "--dry-run", "--json");

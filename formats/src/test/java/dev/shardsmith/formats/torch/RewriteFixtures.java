@@ -29,6 +29,7 @@ public final class RewriteFixtures {
                 TorchFile file = TorchFile.open(ByteSource.of(source.toString(), Files.readAllBytes(source)));
                 Path target = Files.createDirectories(output.resolve(group).resolve(folder.getFileName()));
                 Files.write(target.resolve("model.pt"), ImageBytes.rewritten(file));
+                Files.copy(source, target.resolve("original.pt"), StandardCopyOption.REPLACE_EXISTING);
                 Files.copy(
                         folder.resolve("expected.json"),
                         target.resolve("expected.json"),

@@ -86,6 +86,7 @@ public final class Planner {
         if (from == null || places.isEmpty()) {
             throw bug(target.name(), from == null ? "it is not in the source" : "the target has no place for it");
         }
+        requireWhole(from);
         List<Fill> fills = model.fills().getOrDefault(target.name(), List.of());
         Box sourceBox = Box.whole(from.shape());
         for (Piece place : places) {
@@ -114,6 +115,16 @@ public final class Planner {
             fillSlot(place.data());
         }
         moves.add(new TensorMove(target.name(), target.shape(), from.pieces(), fills, places, from.replicas()));
+    }
+
+    /** A chunk that is missing in a distributed checkpoint must not count as a source. */
+    private static void requireWhole(LogicalTensor tensor) throws IOException {
+        List<Box> boxes = tensor.pieces().stream().map(Piece::box).toList();
+        Optional<String> problem = Coverage.problem(tensor.shape(), boxes);
+        if (problem.isPresent()) {
+            throw CheckpointException.of(
+                    Kind.INCOMPLETE, tensor.name(), "the source does not hold it exactly once: " + problem.get());
+        }
     }
 
     private void moveState(String name, TargetLayout.StateTensor tensor) {

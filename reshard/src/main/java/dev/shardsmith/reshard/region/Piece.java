@@ -1,9 +1,6 @@
 package dev.shardsmith.reshard.region;
 
-import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * A box of a logical tensor together with the strided view that holds exactly its elements.
@@ -35,33 +32,5 @@ public record Piece(long[] at, StoredTensor data) {
     /** The view of the elements of {@code box}, which lies inside this piece's box. */
     public StoredTensor view(Box box) {
         return data.narrow(box.relativeTo(at).offset(), box.size());
-    }
-
-    /**
-     * The pieces that come first of those that cover the same elements: the first of equal boxes is kept.
-     *
-     * @return the pieces with their replicas removed, in the given order
-     */
-    public static List<Piece> withoutReplicas(List<Piece> pieces) {
-        List<Piece> distinct = new ArrayList<>();
-        for (Piece piece : pieces) {
-            boolean known = false;
-            for (Piece earlier : distinct) {
-                known |= earlier.box().equals(piece.box());
-            }
-            if (!known) {
-                distinct.add(piece);
-            }
-        }
-        return distinct;
-    }
-
-    /** Elements of a logical tensor of this shape that lie in no piece; 0 means complete, given that none overlap. */
-    public static long uncovered(Shape shape, List<Piece> pieces) {
-        long covered = 0;
-        for (Piece piece : pieces) {
-            covered = Math.addExact(covered, piece.box().elements());
-        }
-        return shape.elements() - covered;
     }
 }

@@ -2,6 +2,7 @@ package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.Terminal;
+import dev.shardsmith.cli.terminal.Wrapping;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -42,7 +43,7 @@ final class HelpText {
     /** One command with its options and examples. */
     static List<String> of(Command command, Terminal terminal) {
         List<String> lines = new ArrayList<>();
-        lines.addAll(wrap(command.description(), width(terminal)));
+        lines.addAll(Wrapping.lines(command.description(), width(terminal)));
         lines.add("");
         lines.add(Ink.BOLD.on(terminal, "Usage"));
         lines.add(INDENT + usage(command));
@@ -58,7 +59,7 @@ final class HelpText {
             lines.add("");
             lines.add(Ink.BOLD.on(terminal, "Examples"));
             for (Example example : command.examples()) {
-                wrap(example.purpose() + ":", width(terminal) - INDENT.length())
+                Wrapping.lines(example.purpose() + ":", width(terminal) - INDENT.length())
                         .forEach(line -> lines.add(INDENT + line));
                 lines.add(INDENT + INDENT + example.line());
             }
@@ -99,7 +100,7 @@ final class HelpText {
 
     private static void entry(List<String> lines, Terminal terminal, String term, String text, int column) {
         String head = INDENT + term;
-        List<String> wrapped = wrap(text, width(terminal) - column);
+        List<String> wrapped = Wrapping.lines(text, width(terminal) - column);
         if (head.length() + INDENT.length() > column) {
             lines.add(head);
             head = "";
@@ -122,20 +123,5 @@ final class HelpText {
 
     private static int width(Terminal terminal) {
         return Math.min(WIDEST, terminal.columns());
-    }
-
-    /** Breaks text at blanks so that no line is longer than {@code width} unless one word is. */
-    static List<String> wrap(String text, int width) {
-        List<String> lines = new ArrayList<>();
-        StringBuilder line = new StringBuilder();
-        for (String word : text.split("\\s+")) {
-            if (line.length() > 0 && line.length() + 1 + word.length() > width) {
-                lines.add(line.toString());
-                line.setLength(0);
-            }
-            line.append(line.length() == 0 ? "" : " ").append(word);
-        }
-        lines.add(line.toString());
-        return lines;
     }
 }

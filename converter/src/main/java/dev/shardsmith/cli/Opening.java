@@ -23,7 +23,8 @@ final class Opening {
             Flags.value(
                     "file-pattern",
                     "PATTERN",
-                    "names of rank files, with {rank} and {world}, where they are not the usual ones"));
+                    "how rank files are named, such as 'model.tp{rank}-of-{world}.pt'; * and ? stand for other "
+                            + "characters; without it, names and tensors tell"));
 
     private Opening() {}
 

@@ -10,6 +10,7 @@ import dev.shardsmith.cli.terminal.ProgressMeter;
 import dev.shardsmith.cli.terminal.ProgressStyle;
 import dev.shardsmith.cli.terminal.Table;
 import dev.shardsmith.cli.terminal.Terminal;
+import dev.shardsmith.cli.terminal.Wrapping;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.util.ArrayList;
@@ -62,14 +63,14 @@ final class Out {
     synchronized void warn(String text) {
         warnings.add(text);
         if (!quiet) {
-            messages.println("warning: " + text);
+            messages.println(Wrapping.message("warning: " + text, terminal));
         }
     }
 
     /** Says something by the way, on standard error, unless the user wants quiet. */
     void note(String text) {
         if (!quiet) {
-            messages.println(text);
+            messages.println(Wrapping.message(text, terminal));
         }
     }
 

@@ -2,6 +2,7 @@ package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ProgressStyle;
 import dev.shardsmith.cli.terminal.Terminal;
+import dev.shardsmith.cli.terminal.Wrapping;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.util.ArrayList;
@@ -168,7 +169,7 @@ final class Shardsmith {
 
     private ExitCode fail(Throwable thrown, String command, boolean json, boolean debug) {
         Failure failure = Failure.of(thrown);
-        messages.println(Version.TOOL + ": " + failure.message());
+        messages.println(Wrapping.message(Version.TOOL + ": " + failure.message(), Terminal.of(environment)));
         if (debug) {
             thrown.printStackTrace(messages);
         }

@@ -2,7 +2,9 @@ package dev.shardsmith.formats.layout;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
+import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
 import dev.shardsmith.formats.layout.CheckpointLocation.Iteration;
+import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.formats.layout.CheckpointLocation.MegatronLegacy;
 import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
 import dev.shardsmith.formats.layout.CheckpointLocation.SingleFile;
@@ -40,16 +42,19 @@ public final class CheckpointFolder {
 
     /** What a path is; of a folder with a tracker, the iteration that the tracker names. */
     public static CheckpointLocation locate(Path path) throws IOException {
-        return locate(path, OptionalLong.empty());
+        return locate(path, OptionalLong.empty(), Optional.empty());
     }
 
     /**
      * What a path is.
      *
      * @param iteration of a folder of iterations, the one to take whatever the tracker says
+     * @param filePattern how the files of tensor-parallel ranks are named, such as {@code model_{rank}.pt}; a folder with such
+     *     files is one of rank files
      * @throws CheckpointException if it does not exist, is incomplete, or is nothing that is known
      */
-    public static CheckpointLocation locate(Path path, OptionalLong iteration) throws IOException {
+    public static CheckpointLocation locate(Path path, OptionalLong iteration, Optional<String> filePattern)
+            throws IOException {
         if (!Files.exists(path)) {
             throw CheckpointException.of(
                     CheckpointException.Kind.INCOMPLETE, path.toString(), "there is no such file or folder");
@@ -59,11 +64,20 @@ public final class CheckpointFolder {
                 absolute.getFileName() == null ? "" : absolute.getFileName().toString();
         if (!Files.isDirectory(path)) {
             if (FOLDERS_OWN.contains(name) || name.endsWith(".distcp")) {
-                return locate(absolute.getParent(), iteration);
+                return locate(absolute.getParent(), iteration, filePattern);
             }
             return new SingleFile(path);
         }
         FolderListing folder = FolderListing.of(path);
+        if (filePattern.isPresent()) {
+            RankPattern pattern = RankPattern.parse(filePattern.get());
+            Optional<CheckpointLocation> other =
+                    RankFiles.any(folder, pattern) ? Optional.empty() : contentOf(folder, Iteration.UNKNOWN);
+            // Of two checkpoints that are compared the pattern may be for the other one alone.
+            return other.isPresent() && !(other.get() instanceof MambaSsm)
+                    ? other.get()
+                    : new WeightFolder(folder).mambaSsm(Optional.of(pattern)).orElseThrow(() -> unknown(path));
+        }
         IterationTracker tracker = new IterationTracker(folder);
         boolean isRoot = folder.has(IterationTracker.FILE);
         if (iteration.isPresent() && !(isRoot || !tracker.folders().isEmpty())) {
@@ -117,8 +131,24 @@ public final class CheckpointFolder {
             return Optional.of(new PlainDcp(folder.folder(), iteration, common));
         }
         WeightFolder weights = new WeightFolder(folder);
-        Optional<CheckpointLocation> mamba = weights.mambaSsm();
-        return mamba.isPresent() ? mamba : weights.huggingFace();
+        Optional<CheckpointLocation> mamba = weights.mambaSsm(Optional.empty());
+        if (mamba.isPresent()) {
+            return mamba;
+        }
+        Optional<CheckpointLocation> huggingFace = weights.huggingFace();
+        return huggingFace.isPresent() ? huggingFace : weights.numbered();
+    }
+
+    /**
+     * The same files of a Hugging Face folder as tensor-parallel ranks, if they are numbered like ones.
+     *
+     * <p>Where neither an index nor the config says what the files are, only their content does: parts of one model have
+     * different tensors, ranks have the same.
+     */
+    public static Optional<CheckpointLocation> asRanks(HuggingFace folder) throws IOException {
+        return folder.index().isPresent() || folder.weights().size() < 2
+                ? Optional.empty()
+                : new WeightFolder(FolderListing.of(folder.path())).numbered();
     }
 
     private static boolean isDcp(FolderListing folder) throws CheckpointException {

@@ -124,13 +124,31 @@ public sealed interface CheckpointLocation {
         }
     }
 
+    /** How it is known which file is which rank's. */
+    enum Naming {
+        /** The model is not divided. */
+        WHOLE,
+        /** The names say so, or the user. */
+        RANKS,
+        /** Only by numbers in their names: whether they are ranks is for their content to tell. */
+        NUMBERS
+    }
+
     /**
      * Files of mamba_ssm, whole or one of each tensor-parallel rank.
      *
      * @param config {@code config.json}, if it is there
-     * @param ranks one file of each rank, complete, by rank; one file alone if the model is whole
+     * @param ranks the files of each rank, complete, by rank; one entry if the model is whole
+     * @param pattern how the files of ranks are named, with {@code {rank}}; empty if the model is whole
+     * @param naming how that is known
      */
-    record MambaSsm(Path path, Optional<Path> config, List<Path> ranks) implements CheckpointLocation {
+    record MambaSsm(Path path, Optional<Path> config, List<List<Path>> ranks, String pattern, Naming naming)
+            implements CheckpointLocation {
+        /** An undivided model. */
+        static MambaSsm whole(Path path, Optional<Path> config, List<Path> files) {
+            return new MambaSsm(path, config, List.of(files), "", Naming.WHOLE);
+        }
+
         @Override
         public String layout() {
             return "mamba_ssm";
@@ -138,7 +156,9 @@ public sealed interface CheckpointLocation {
 
         @Override
         public String explanation() {
-            return "mamba_ssm checkpoint: " + ranks.size() + " file(s)";
+            return naming == Naming.WHOLE
+                    ? "mamba_ssm checkpoint: " + ranks.get(0).size() + " file(s)"
+                    : "mamba_ssm checkpoint: " + ranks.size() + " rank file(s) " + pattern;
         }
     }
 

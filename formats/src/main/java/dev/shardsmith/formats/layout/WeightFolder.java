@@ -9,6 +9,7 @@ import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
+import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
 import dev.shardsmith.formats.layout.CheckpointLocation.WeightFormat;
 import dev.shardsmith.formats.safetensors.SafetensorsIndex;
 import java.io.IOException;
@@ -18,25 +19,18 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Folders of plain weight files: Hugging Face's and mamba_ssm's. */
 final class WeightFolder {
     private static final String CONFIG = "config.json";
+    private static final String MODEL = "pytorch_model.bin";
     private static final long MAX_CONFIG_BYTES = 64 << 20;
 
     private static final Pattern BIN = Pattern.compile("pytorch_model(-\\d+-of-\\d+)?\\.bin");
     private static final Pattern NUMBERED = Pattern.compile("(.*)-(\\d{1,9})-of-(\\d{1,9})\\.(safetensors|bin)");
-
-    /** {@code rank0.pt}, {@code rank_0.pt}, {@code mp_rank_00.pt}, {@code NAME_rank0.pt}. */
-    private static final Pattern RANK = Pattern.compile("(?:.*[._-])?rank_?(\\d{1,6})\\.(?:pt|pth|bin)");
-
-    /** {@code NAME.tp0-of-4.pt}. */
-    private static final Pattern RANK_OF = Pattern.compile("(?:.*[._-])?tp(\\d{1,6})-of-(\\d{1,6})\\.(?:pt|pth|bin)");
 
     private static final JsonFactory JSON = JsonFactory.builder()
             .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -48,21 +42,69 @@ final class WeightFolder {
         this.folder = folder;
     }
 
-    /** The folder as mamba_ssm's: rank files, or a config of its kind. */
-    Optional<CheckpointLocation> mambaSsm() throws IOException {
-        Optional<Path> config = config();
-        List<Path> ranks = ranks();
-        if (!ranks.isEmpty()) {
-            return Optional.of(new MambaSsm(folder.folder(), config, ranks));
+    /**
+     * The folder as mamba_ssm's: rank files, or a config of its kind.
+     *
+     * @param pattern how the user says that rank files are named
+     */
+    Optional<CheckpointLocation> mambaSsm(Optional<RankPattern> pattern) throws IOException {
+        RankFiles ranks = new RankFiles(folder);
+        if (pattern.isPresent()) {
+            return Optional.of(ranks(ranks.asked(pattern.get())));
         }
-        if (config.isPresent() && isMambaSsm(config.get()) && folder.isFile("pytorch_model.bin")) {
-            return Optional.of(new MambaSsm(folder.folder(), config, List.of(folder.inside("pytorch_model.bin"))));
+        Optional<RankFiles.Found> worded = ranks.worded();
+        if (worded.isPresent()) {
+            return Optional.of(ranks(worded.get()));
+        }
+        Optional<Path> config = config();
+        if (config.isPresent() && isMambaSsm(config.get())) {
+            if (folder.isFile(MODEL)) {
+                return Optional.of(MambaSsm.whole(folder.folder(), config, List.of(folder.inside(MODEL))));
+            }
+            Optional<RankFiles.Found> numbered = ranks.numbered();
+            if (numbered.isPresent()) {
+                return Optional.of(numbered(numbered.get()));
+            }
+            Optional<HuggingFace> files = weights();
+            if (files.isPresent()) {
+                return Optional.of(
+                        MambaSsm.whole(folder.folder(), config, files.get().weights()));
+            }
         }
         return Optional.empty();
     }
 
+    /** Files that are numbered like ranks, where names and config do not tell what they are. */
+    Optional<CheckpointLocation> numbered() throws IOException {
+        Optional<RankFiles.Found> found = new RankFiles(folder).numbered();
+        return found.isPresent() ? Optional.of(numbered(found.get())) : Optional.empty();
+    }
+
+    private MambaSsm ranks(RankFiles.Found found) throws IOException {
+        return new MambaSsm(
+                folder.folder(),
+                config(),
+                found.files().stream().map(List::of).toList(),
+                found.pattern(),
+                Naming.RANKS);
+    }
+
+    private MambaSsm numbered(RankFiles.Found found) throws IOException {
+        return new MambaSsm(
+                folder.folder(),
+                config(),
+                found.files().stream().map(List::of).toList(),
+                found.pattern(),
+                Naming.NUMBERS);
+    }
+
     /** The folder as Hugging Face's. */
     Optional<CheckpointLocation> huggingFace() throws IOException {
+        Optional<HuggingFace> weights = weights();
+        return weights.isPresent() ? Optional.of(weights.get()) : Optional.empty();
+    }
+
+    private Optional<HuggingFace> weights() throws IOException {
         List<Path> safetensors = files(SafetensorsIndex.SAFETENSORS_NAME, Pattern.compile(".*\\.safetensors"));
         List<Path> bin = files(SafetensorsIndex.BIN_NAME, BIN);
         if (safetensors.isEmpty() && bin.isEmpty()) {
@@ -135,47 +177,6 @@ final class WeightFolder {
         }
     }
 
-    private List<Path> ranks() throws IOException {
-        TreeMap<Integer, String> byRank = new TreeMap<>();
-        OptionalInt world = OptionalInt.empty();
-        for (String name : folder.names()) {
-            Matcher of = RANK_OF.matcher(name);
-            Matcher plain = RANK.matcher(name);
-            boolean counted = of.matches();
-            if (!folder.isFile(name) || !(counted || plain.matches())) {
-                continue;
-            }
-            int rank = Integer.parseInt(counted ? of.group(1) : plain.group(1));
-            if (counted) {
-                int size = Integer.parseInt(of.group(2));
-                if (world.isPresent() && world.getAsInt() != size) {
-                    throw inconsistent("files of " + world.getAsInt() + " and of " + size + " ranks lie in one folder");
-                }
-                world = OptionalInt.of(size);
-            }
-            String other = byRank.putIfAbsent(rank, name);
-            if (other != null) {
-                throw inconsistent("the files " + other + " and " + name + " are of the same rank");
-            }
-        }
-        int size = world.orElse(byRank.isEmpty() ? 0 : byRank.lastKey() + 1);
-        List<Path> ranks = new ArrayList<>();
-        for (int rank = 0; rank < size; rank++) {
-            if (!byRank.containsKey(rank)) {
-                throw CheckpointException.of(
-                        CheckpointException.Kind.INCOMPLETE,
-                        folder.folder().toString(),
-                        "the file of rank " + rank + " is missing; there are: "
-                                + FolderListing.some(List.copyOf(byRank.values())));
-            }
-            ranks.add(folder.inside(byRank.get(rank)));
-        }
-        if (byRank.size() > size) {
-            throw inconsistent("rank " + byRank.lastKey() + " does not exist among " + size + " ranks");
-        }
-        return ranks;
-    }
-
     /** mamba_ssm's config has {@code d_model} and, other than that of transformers, no {@code model_type}. */
     private static boolean isMambaSsm(Path config) throws IOException {
         if (Files.size(config) > MAX_CONFIG_BYTES) {
@@ -197,10 +198,5 @@ final class WeightFolder {
             return false;
         }
         return dModel && !modelType;
-    }
-
-    private CheckpointException inconsistent(String problem) {
-        return CheckpointException.of(
-                CheckpointException.Kind.INCONSISTENT, folder.folder().toString(), problem);
     }
 }

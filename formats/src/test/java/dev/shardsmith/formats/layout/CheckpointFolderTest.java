@@ -17,6 +17,8 @@ import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
@@ -38,10 +40,11 @@ class CheckpointFolderTest {
         }
         MambaSsm four = (MambaSsm) CheckpointFolder.locate(TestData.path("mamba-ssm-tp", "column_even_ws4"));
         assertThat(four.ranks())
-                .extracting(path -> path.getFileName().toString())
+                .extracting(files -> files.get(0).getFileName().toString())
                 .containsExactly("rank0.pt", "rank1.pt", "rank2.pt", "rank3.pt");
+        assertThat(four.pattern()).isEqualTo("rank{rank}.pt");
         MambaSsm whole = (MambaSsm) CheckpointFolder.locate(TestData.path("hf", "mamba2_as_mamba_ssm"));
-        assertThat(whole.ranks()).containsExactly(whole.path().resolve("pytorch_model.bin"));
+        assertThat(whole.ranks()).containsExactly(List.of(whole.path().resolve("pytorch_model.bin")));
 
         HuggingFace safetensors = (HuggingFace) CheckpointFolder.locate(TestData.path("hf", "bamba", "safetensors"));
         assertThat(safetensors.weights()).hasSize(6);
@@ -146,16 +149,18 @@ class CheckpointFolderTest {
         legacy(folder.resolve("iter_0000100"), "mp_rank_00");
         legacy(folder.resolve("iter_12345678"), "mp_rank_00");
         Files.writeString(folder.resolve(TRACKER), "abc");
-        assertThat(((MegatronLegacy) CheckpointFolder.locate(folder, OptionalLong.of(12345678)))
+        assertThat(((MegatronLegacy) CheckpointFolder.locate(folder, OptionalLong.of(12345678), Optional.empty()))
                         .iteration()
                         .number())
                 .hasValue(12345678);
         Files.delete(folder.resolve(TRACKER));
-        assertThat(CheckpointFolder.locate(folder, OptionalLong.of(100)).path())
+        assertThat(CheckpointFolder.locate(folder, OptionalLong.of(100), Optional.empty())
+                        .path())
                 .isEqualTo(folder.resolve("iter_0000100"));
-        assertThatThrownBy(() -> CheckpointFolder.locate(folder, OptionalLong.of(7)))
+        assertThatThrownBy(() -> CheckpointFolder.locate(folder, OptionalLong.of(7), Optional.empty()))
                 .hasMessageContaining("there is no folder iter_0000007; there are: iter_0000100, iter_12345678");
-        assertThatThrownBy(() -> CheckpointFolder.locate(folder.resolve("iter_0000100"), OptionalLong.of(7)))
+        assertThatThrownBy(() ->
+                        CheckpointFolder.locate(folder.resolve("iter_0000100"), OptionalLong.of(7), Optional.empty()))
                 .hasMessageContaining("this folder has no iterations");
     }
 

@@ -8,6 +8,7 @@ import dev.shardsmith.formats.layout.CheckpointLocation;
 import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.formats.layout.CheckpointLocation.MegatronLegacy;
+import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
 import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
 import dev.shardsmith.formats.layout.CheckpointLocation.RankFolder;
 import dev.shardsmith.formats.layout.CheckpointLocation.TorchDist;
@@ -62,7 +63,7 @@ public final class Checkpoints {
         if (plain && Files.isRegularFile(path)) {
             return PlainFiles.read(path, pool);
         }
-        CheckpointLocation location = CheckpointFolder.locate(path, options.iteration());
+        CheckpointLocation location = CheckpointFolder.locate(path, options.iteration(), options.filePattern());
         if (location instanceof MegatronLegacy legacy) {
             return MegatronReader.read(path, legacy.path(), rankPaths(legacy), pool, options);
         }
@@ -73,12 +74,34 @@ public final class Checkpoints {
             return TorchDistReader.read(path, dcp.path(), pool, options);
         }
         if (location instanceof HuggingFace folder) {
-            return HuggingFaceReader.read(path, folder, pool, options);
+            Optional<MambaSsm> ranks = ranks(CheckpointFolder.asRanks(folder), pool);
+            return ranks.isPresent() && ranks.get().naming() != Naming.WHOLE
+                    ? MambaReader.read(path, ranks.get(), pool, options)
+                    : HuggingFaceReader.read(path, folder, pool, options);
         }
         if (location instanceof MambaSsm mamba) {
-            return MambaReader.read(path, mamba, pool);
+            MambaSsm files = ranks(Optional.of(mamba), pool).orElseThrow(() -> noModel(mamba));
+            return MambaReader.read(path, files, pool, options);
         }
         return PlainFiles.read(location.path(), pool);
+    }
+
+    /** Files that are numbered like ranks, as what their tensors make them. */
+    private static Optional<MambaSsm> ranks(Optional<? extends CheckpointLocation> location, FilePool pool)
+            throws IOException {
+        if (location.isPresent() && location.get() instanceof MambaSsm mamba) {
+            return mamba.naming() == Naming.NUMBERS ? RankContent.of(mamba, pool) : Optional.of(mamba);
+        }
+        return Optional.empty();
+    }
+
+    private static CheckpointException noModel(MambaSsm location) {
+        return CheckpointException.of(
+                        Kind.UNSUPPORTED,
+                        location.path().toString(),
+                        "the folder has files " + location.pattern()
+                                + ", but their tensors are not those of a model that is known")
+                .withHint("name one file, or the files of ranks with --file-pattern PATTERN");
     }
 
     private static List<RankPath> rankPaths(MegatronLegacy legacy) {

@@ -9,6 +9,7 @@ import dev.shardsmith.formats.json.Json;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.reshard.family.MambaConfig;
 import dev.shardsmith.reshard.family.MambaDivisions;
+import dev.shardsmith.reshard.family.MambaNames;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.Placement;
@@ -17,6 +18,7 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
@@ -42,7 +44,7 @@ final class MambaReader {
     }
 
     /** Opens mamba_ssm files that were located. */
-    static ModelView read(Path shown, MambaSsm location, FilePool pool) throws IOException {
+    static ModelView read(Path shown, MambaSsm location, FilePool pool, OpenOptions options) throws IOException {
         ModelViewBuilder view = new ModelViewBuilder(shown, pool, ModelView.Layout.MAMBA_SSM);
         Map<String, Object> fields = Map.of();
         if (location.config().isPresent()) {
@@ -51,35 +53,29 @@ final class MambaReader {
             view.addWarning("there is no config.json: groups and heads are taken for the defaults of mamba_ssm");
         }
         List<Map<String, StoredTensor>> ranks = new ArrayList<>();
-        for (Path file : location.ranks()) {
-            WeightFiles weights = WeightFiles.open(pool, List.of(file));
+        for (List<Path> files : location.ranks()) {
+            WeightFiles weights = WeightFiles.open(pool, files);
             weights.warnings().forEach(view::addWarning);
-            ranks.add(renamed(weights.tensors()));
+            ranks.add(weights.tensors());
         }
         view.config(fields).description(location.explanation());
-        return new MambaReader(view, new MambaConfig(fields)).read(ranks);
+        MambaConfig config = MambaConfig.isOne(fields) || fields.isEmpty()
+                ? new MambaConfig(fields)
+                : MambaConfig.ofHuggingFace(fields);
+        return new MambaReader(view, config).read(ranks);
     }
 
     /** Fills the view of a Hugging Face folder. */
     static ModelView readHuggingFace(ModelViewBuilder view, Map<String, Object> config, WeightFiles weights)
             throws IOException {
-        return new MambaReader(view, MambaConfig.ofHuggingFace(config)).read(List.of(renamed(weights.tensors())));
+        return new MambaReader(view, MambaConfig.ofHuggingFace(config)).read(List.of(weights.tensors()));
     }
 
-    /** Hugging Face says embeddings, Codestral puts a prefix before everything, others leave out the backbone. */
-    private static Map<String, StoredTensor> renamed(Map<String, StoredTensor> tensors) {
-        Map<String, StoredTensor> renamed = new LinkedHashMap<>();
-        tensors.forEach((name, data) -> {
-            String bare = name.startsWith("model.") ? name.substring("model.".length()) : name;
-            if (bare.startsWith("layers.") || bare.startsWith("embedding") || bare.startsWith("norm_f.")) {
-                bare = "backbone." + bare;
-            }
-            renamed.put(bare.replace("backbone.embeddings.", "backbone.embedding."), data);
-        });
-        return renamed;
-    }
-
-    private ModelView read(List<Map<String, StoredTensor>> ranks) throws IOException {
+    private ModelView read(List<Map<String, StoredTensor>> files) throws IOException {
+        MambaNames names = MambaNames.of(files.get(0).keySet());
+        names.remark().ifPresent(remark -> view.description(view.description() + ", " + remark));
+        List<Map<String, StoredTensor>> ranks =
+                files.stream().map(names::canonical).toList();
         requireRankZeroBiases(ranks);
         List<Map<String, Shape>> shapes = new ArrayList<>();
         for (Map<String, StoredTensor> rank : ranks) {
@@ -161,8 +157,7 @@ final class MambaReader {
         for (int rank = 1; rank < ranks.size(); rank++) {
             for (Map.Entry<String, StoredTensor> entry : ranks.get(rank).entrySet()) {
                 String name = entry.getKey();
-                boolean rowBias = name.endsWith("out_proj.bias") || name.endsWith("fc2.bias");
-                if (!rowBias) {
+                if (!MambaNames.isRowBias(name)) {
                     continue;
                 }
                 StoredTensor first = ranks.get(0).get(name);

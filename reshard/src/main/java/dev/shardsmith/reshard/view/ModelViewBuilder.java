@@ -48,6 +48,11 @@ public final class ModelViewBuilder {
         return this;
     }
 
+    /** The line that says what the checkpoint was taken for. */
+    public String description() {
+        return description;
+    }
+
     /** Sets over how many ranks the checkpoint is spread. */
     public ModelViewBuilder parallelism(Parallelism sizes) {
         parallelism = sizes;

@@ -18,6 +18,7 @@ import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -52,6 +53,64 @@ class MambaConversionTest {
         assertThat(digests(back)).isEqualTo(digests(source));
         assertThat(back.resolve("pytorch_model.bin")).exists();
         assertThat(Files.readString(back.resolve("config.json"))).contains("\"ngroups\": 2");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "consolidated.0%d.pth",
+        "tp%d.pt",
+        "weights-%d.bin",
+        "mp_rank_0%d_model_states.pt",
+        "mamba2-130m_%d.ckpt",
+        "slice%d.safetensors"
+    })
+    void findsRankFilesOfOddNames(String names) throws Exception {
+        Path source = TestData.path("hf", "mamba2_as_mamba_ssm");
+        Path ranks = folder.resolve("ranks");
+        convert(source, ranks, Layout.MAMBA_SSM, 2);
+        for (int rank = 0; rank < 2; rank++) {
+            Files.move(ranks.resolve("rank_" + rank + ".pt"), ranks.resolve(names.formatted(rank)));
+        }
+        assertThat(digests(ranks)).isEqualTo(digests(source));
+        // The same without a config: the tensors alone tell that these are ranks.
+        Files.delete(ranks.resolve("config.json"));
+        try (ModelView view = Checkpoints.open(ranks, OpenOptions.defaults())) {
+            assertThat(view.layout()).isEqualTo(Layout.MAMBA_SSM);
+            assertThat(view.parallelism().tensor()).isEqualTo(2);
+            assertThat(view.description()).contains(names.replaceFirst("0?%d", "{rank}"));
+        }
+    }
+
+    @Test
+    void partsOfAWholeModelAreNoRanks() throws Exception {
+        Path source = TestData.path("hf", "mamba2", "bin");
+        Path parts = Files.createDirectory(folder.resolve("parts"));
+        for (int part = 1; part <= 8; part++) {
+            Files.copy(
+                    source.resolve("pytorch_model-0000%d-of-00008.bin".formatted(part)),
+                    parts.resolve("part_%d.pt".formatted(part - 1)));
+        }
+        Files.copy(TestData.path("hf", "mamba2_as_mamba_ssm", "config.json"), parts.resolve("config.json"));
+        assertThat(digests(parts)).isEqualTo(digests(TestData.path("hf", "mamba2_as_mamba_ssm")));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"safetensors", "safetensors_single"})
+    void readsSafetensorsBesideAConfigOfTheReference(String form) throws Exception {
+        Path copy = Files.createDirectory(folder.resolve("copy"));
+        try (var files = Files.list(TestData.path("hf", "mamba2", form))) {
+            for (Path file : files.toList()) {
+                Files.copy(file, copy.resolve(file.getFileName()));
+            }
+        }
+        Files.copy(
+                TestData.path("hf", "mamba2_as_mamba_ssm", "config.json"),
+                copy.resolve("config.json"),
+                StandardCopyOption.REPLACE_EXISTING);
+        assertThat(digests(copy)).isEqualTo(digests(TestData.path("hf", "mamba2_as_mamba_ssm")));
+        Path ranks = folder.resolve("ranks");
+        convert(copy, ranks, Layout.MAMBA_SSM, 2);
+        assertThat(digests(ranks)).isEqualTo(digests(copy));
     }
 
     @Test

@@ -4,12 +4,15 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.family.ParameterRule.Part;
+import dev.shardsmith.reshard.family.ParameterRule.When;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -34,32 +37,46 @@ public final class DistKeys {
 
     private record Found(DistSource source, Shape shape, String part, ParameterRule rule) {}
 
-    private final boolean newConvNames;
-    private final boolean groupedExperts;
+    private final DistNames names;
+    private final Set<String> fused = new HashSet<>();
     private final Map<String, List<Found>> found = new LinkedHashMap<>();
 
-    private DistKeys(boolean newConvNames, boolean groupedExperts) {
-        this.newConvNames = newConvNames;
-        this.groupedExperts = groupedExperts;
+    private DistKeys(DistNames names) {
+        this.names = names;
     }
 
     /**
      * Sorts stored tensors into logical ones.
      *
      * @param stored shapes by key, prefixes removed
-     * @param newConvNames whether the model calls its convolution {@code conv1d_weight}
-     * @param groupedExperts whether the model names its experts as in a grouped product
+     * @param names the model's own names for what is stored under one name whatever the model
      * @throws CheckpointException if a part is missing
      */
-    public static Map<String, Entry> read(Map<String, Shape> stored, boolean newConvNames, boolean groupedExperts)
-            throws CheckpointException {
-        DistKeys keys = new DistKeys(newConvNames, groupedExperts);
+    public static Map<String, Entry> read(Map<String, Shape> stored, DistNames names) throws CheckpointException {
+        DistKeys keys = new DistKeys(names);
+        if (names.fusedDown()) {
+            keys.findFused(stored.keySet());
+        }
         stored.forEach(keys::add);
         Map<String, Entry> entries = new LinkedHashMap<>();
         for (Map.Entry<String, List<Found>> entry : keys.found.entrySet()) {
             entries.put(entry.getKey(), assemble(entry.getKey(), entry.getValue()));
         }
         return entries;
+    }
+
+    /** Layers whose latent attention has one down projection: all but sparse ones and those without a queries' rank. */
+    private void findFused(Set<String> keys) {
+        for (String key : keys) {
+            String projection = "self_attention.linear_q_down_proj.weight";
+            if (key.endsWith(projection)) {
+                String prefix = key.substring(0, key.length() - projection.length());
+                boolean sparse = keys.contains(prefix + "self_attention.core_attention.indexer.linear_wk.weight");
+                if (!sparse) {
+                    fused.add(prefix);
+                }
+            }
+        }
     }
 
     private void add(String key, Shape shape) {
@@ -96,9 +113,7 @@ public final class DistKeys {
             part = name.endsWith("_w") ? "gate" : "up";
             name = name.substring(0, name.length() - 2);
         }
-        String suffix =
-                groupedExperts ? "mlp.experts." + name + expert : "mlp.experts.local_experts." + expert + "." + name;
-        put(prefix + suffix, new Found(new DistSource(key, leading, 0), shape, part, null));
+        put(prefix + names.expert(expert, name), new Found(new DistSource(key, leading, 0), shape, part, null));
     }
 
     private void addPart(String key, String prefix, String suffix, Shape shape, long[] leading) {
@@ -108,24 +123,23 @@ public final class DistKeys {
             put(prefix + suffix.substring(0, suffix.length() - 2), new Found(source, shape, part, null));
             return;
         }
-        Optional<Found> part = partOf(source, suffix, shape);
+        boolean fusedDown = fused.contains(key.substring(0, key.length() - suffix.length()));
+        Optional<Found> part = partOf(source, suffix, shape, fusedDown);
         if (part.isPresent()) {
-            put(prefix + named(part.get().rule().suffix()), part.get());
+            put(prefix + names.convolution(part.get().rule().suffix()), part.get());
         } else {
-            put(prefix + named(suffix), new Found(source, shape, "", null));
+            String name = fusedDown ? DistNames.fusedNorm(suffix) : names.convolution(suffix);
+            put(prefix + name, new Found(source, shape, "", null));
         }
     }
 
-    private static Optional<Found> partOf(DistSource source, String suffix, Shape shape) {
-        int dot = suffix.lastIndexOf('.');
-        String base = suffix.substring(0, Math.max(0, dot)) + ".*";
-        String part = suffix.substring(dot + 1);
+    private static Optional<Found> partOf(DistSource source, String suffix, Shape shape, boolean fusedDown) {
         for (ParameterRule rule : MegatronTable.rules(MegatronName.Scope.LAYER)) {
-            if (rule.dist().equals(base)) {
-                for (Part known : rule.parts()) {
-                    if (partNumber(known, part) >= 0) {
-                        return Optional.of(new Found(source, shape, part, rule));
-                    }
+            boolean possible = fusedDown || rule.when() != When.FUSED_DOWN;
+            Optional<String> part = possible ? rule.distPart(suffix) : Optional.empty();
+            for (Part known : part.isPresent() ? rule.parts() : List.<Part>of()) {
+                if (partNumber(known, part.get()) >= 0) {
+                    return Optional.of(new Found(source, shape, part.get(), rule));
                 }
             }
         }
@@ -139,15 +153,6 @@ public final class DistKeys {
         }
         String stem = known.name().substring(0, known.name().length() - 1);
         return part.matches(Pattern.quote(stem) + "\\d{1,3}") ? Integer.parseInt(part.substring(stem.length())) : -1;
-    }
-
-    private String named(String suffix) {
-        return switch (suffix) {
-            case "mixer.conv1d.weight", "mixer.conv1d_weight" ->
-                newConvNames ? "mixer.conv1d_weight" : "mixer.conv1d.weight";
-            case "mixer.conv1d.bias", "mixer.conv1d_bias" -> newConvNames ? "mixer.conv1d_bias" : "mixer.conv1d.bias";
-            default -> suffix;
-        };
     }
 
     private void put(String name, Found entry) {

@@ -38,6 +38,7 @@ final class LayerWidths {
         switch (kind) {
             case MAMBA2, GDP, MAMBA1 -> mixerWidths();
             case GDN, GDN2 -> deltaNetWidths();
+            case FUSED_DOWN -> put("QR", shapes.get("self_attention.linear_q_up_proj.weight"), 1);
             case ANY -> {}
         }
     }
@@ -77,12 +78,12 @@ final class LayerWidths {
         List<Component> components = new ArrayList<>();
         long sum = 0;
         for (Part part : rule.parts()) {
-            Long width = widths.get(part.width());
-            if (width == null) {
+            Long width = part.width().equals("REST") ? Long.valueOf(total - sum) : widths.get(part.width());
+            if (width == null || width < 0) {
                 throw inconsistent(
                         where,
-                        "the width of its part " + part.name() + " cannot be told: the layer lacks "
-                                + "A_log, out_proj.weight or the convolution's weight");
+                        "the width of its part " + part.name() + " cannot be told: the layer lacks A_log, "
+                                + "out_proj.weight, the convolution's weight or an up projection, or they do not fit it");
             }
             long times = part.name().endsWith("#") ? householders : 1;
             for (long i = 0; i < times; i++) {
@@ -115,6 +116,9 @@ final class LayerWidths {
         }
         if (shapes.containsKey("mixer.A_log")) {
             return shapes.containsKey("mixer.D") ? When.MAMBA2 : When.GDP;
+        }
+        if (shapes.containsKey("self_attention.linear_qkv_down_proj.layer_norm_weight")) {
+            return When.FUSED_DOWN;
         }
         Shape decay = shapes.get("self_attention.A_log");
         if (decay != null) {

@@ -80,6 +80,7 @@ final class MegatronTable {
             self_attention.conv1d.weight                         any     tp  0  query=QK,key=QK,value=VD     self_attention.conv1d.weight.*
             self_attention.conv1d.bias                           any     tp  0  query=QK,key=QK,value=VD     self_attention.conv1d.bias.*
             self_attention.out_norm.weight                       any     -   -  -                            =
+            self_attention.out_norm.bias                         any     -   -  -                            =
             self_attention.out_proj.weight                       any     tp  1  -                            =
             self_attention.out_proj.bias                         any     -   -  -                            =
             self_attention.linear_proj.weight                    any     tp  1  -                            =
@@ -94,14 +95,19 @@ final class MegatronTable {
             self_attention.k_layernorm.bias                      any     -   -  -                            =
             self_attention.core_attention.softmax_offset         any     tp  0  -                            =
             self_attention.linear_q_proj.weight                  any     tp  0  -                            =
-            self_attention.linear_q_proj.layer_norm_weight       any     -   -  -                            input_layernorm.weight
+            self_attention.linear_q_proj.layer_norm_weight       any     -   -  -                            =
+            self_attention.linear_q_proj.layer_norm_bias         any     -   -  -                            =
+            self_attention.linear_qkv_down_proj.weight           fused_down tp 0 q=QR,kv=REST                self_attention.linear_*_down_proj.weight
+            self_attention.linear_qkv_down_proj.weight           any     -   -  -                            =
+            self_attention.linear_qkv_down_proj.layer_norm_weight any    -   -  -                            input_layernorm.weight
+            self_attention.linear_qkv_down_proj.layer_norm_bias  any     -   -  -                            input_layernorm.bias
             self_attention.linear_q_down_proj.weight             any     -   -  -                            =
-            self_attention.linear_q_down_proj.layer_norm_weight  any     -   -  -                            input_layernorm.weight
             self_attention.linear_kv_down_proj.weight            any     -   -  -                            =
-            self_attention.linear_kv_down_proj.layer_norm_weight any     -   -  -                            input_layernorm.weight
             self_attention.linear_q_up_proj.layer_norm_weight    any     -   -  -                            =
+            self_attention.linear_q_up_proj.layer_norm_bias      any     -   -  -                            =
             self_attention.linear_q_up_proj.weight               any     tp  0  -                            =
             self_attention.linear_kv_up_proj.layer_norm_weight   any     -   -  -                            =
+            self_attention.linear_kv_up_proj.layer_norm_bias     any     -   -  -                            =
             self_attention.linear_kv_up_proj.weight              any     tp  0  -                            =
             self_attention.linear_k_up_proj.weight               any     tp  0  -                            =
             self_attention.linear_v_up_proj.weight               any     tp  0  -                            =

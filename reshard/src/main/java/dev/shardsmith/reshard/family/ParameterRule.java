@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.family;
 
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One row of a family's table: how a parameter is divided.
@@ -10,7 +11,7 @@ import java.util.List;
  * @param world the group of ranks that divides it
  * @param axis the axis that is cut, or -1 if it is replicated
  * @param parts the parts along the axis, in order; empty for a plain cut
- * @param dist key in a torch_dist checkpoint; {@code .*} at the end where each part is a tensor of its own
+ * @param dist key in a torch_dist checkpoint; {@code *} stands for the part where each is a tensor of its own
  * @param order position in the table, which is the order of registration in the model
  */
 public record ParameterRule(String suffix, When when, World world, int axis, List<Part> parts, String dist, int order) {
@@ -31,7 +32,9 @@ public record ParameterRule(String suffix, When when, World world, int axis, Lis
         /** Gated delta net. */
         GDN,
         /** Gated delta net, second form. */
-        GDN2
+        GDN2,
+        /** Latent attention whose down projections are one, together with the norm before them. */
+        FUSED_DOWN
     }
 
     /**
@@ -54,6 +57,22 @@ public record ParameterRule(String suffix, When when, World world, int axis, Lis
 
     /** True if torch_dist keeps each part as a tensor of its own. */
     public boolean distByPart() {
-        return dist.endsWith(".*");
+        return dist.indexOf('*') >= 0;
+    }
+
+    /** The key in a torch_dist checkpoint of one part, or of the whole where parts are not kept apart. */
+    public String distKey(String part) {
+        return dist.replace("*", part);
+    }
+
+    /** The part that a key of a torch_dist checkpoint is, if it is one of this parameter. */
+    public Optional<String> distPart(String key) {
+        int star = dist.indexOf('*');
+        int end = dist.length() - star - 1;
+        boolean fits = star >= 0
+                && key.length() >= dist.length()
+                && key.startsWith(dist.substring(0, star))
+                && key.endsWith(dist.substring(star + 1));
+        return fits ? Optional.of(key.substring(star, key.length() - end)) : Optional.empty();
     }
 }

@@ -18,6 +18,7 @@ import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.family.DistKeys;
+import dev.shardsmith.reshard.family.DistNames;
 import dev.shardsmith.reshard.family.DistSource;
 import dev.shardsmith.reshard.family.MegatronDivisions;
 import dev.shardsmith.reshard.family.MegatronOrder;
@@ -103,10 +104,9 @@ final class TorchDistReader {
         Map<String, DcpTensor> stored = modelTensors();
         Map<String, Shape> shapes = new LinkedHashMap<>();
         stored.forEach((key, tensor) -> shapes.put(key, tensor.logicalShape()));
-        boolean grouped =
-                args.map(given -> given.flag("moe_grouped_gemm", false)).orElse(true);
-        Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, newest, grouped);
-        Map<String, ExtraState> extraStates = extraStates(grouped);
+        DistNames modelNames = DistNames.of(args, newest);
+        Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, modelNames);
+        Map<String, ExtraState> extraStates = extraStates(modelNames.groupedExperts());
         List<String> names = new ArrayList<>(keys.keySet());
         names.addAll(extraStates.keySet());
         Map<String, LogicalTensor> tensors = new LinkedHashMap<>();

@@ -112,14 +112,11 @@ final class TorchDistWriter {
                 long[] offset = box.offset().clone();
                 if (entry.rule().isPresent()) {
                     ParameterRule rule = entry.rule().get();
-                    String dist = rule.dist();
+                    key = name.prefix() + rule.distKey(placement.component());
                     if (rule.distByPart()) {
-                        key = name.prefix() + dist.substring(0, dist.length() - 1) + placement.component();
                         long base = partStart(entry, placement.component());
                         whole = whole.with(rule.axis(), partWidth(entry, placement.component()));
                         offset[rule.axis()] -= base;
-                    } else {
-                        key = name.prefix() + dist;
                     }
                 }
                 chunk(tensor, key, whole, box, offset, expert, experts, writer(rank, stage));

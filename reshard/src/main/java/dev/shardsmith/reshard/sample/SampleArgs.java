@@ -8,6 +8,7 @@ import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -16,7 +17,8 @@ import java.util.Map;
 final class SampleArgs {
     private SampleArgs() {}
 
-    static MegatronArgs of(SampleSpec spec, int layers) {
+    static MegatronArgs of(SampleSpec spec, HybridPattern pattern, int layers) {
+        boolean hybrid = spec.kind() == SampleSpec.Kind.HYBRID;
         Map<String, PyValue> fields = new LinkedHashMap<>();
         fields.put("num_layers", PyInt.of(layers));
         fields.put("hidden_size", PyInt.of(spec.hidden()));
@@ -29,8 +31,10 @@ final class SampleArgs {
         fields.put("mamba_head_dim", PyInt.of(spec.mambaHeadDim()));
         fields.put("mamba_num_groups", PyInt.of(spec.mambaGroups()));
         fields.put("mamba_num_heads", PyInt.of(spec.mambaHeads()));
-        fields.put("is_hybrid_model", PyBool.TRUE);
-        fields.put("hybrid_layer_pattern", new PyStr(spec.pattern().replace("|", "")));
+        fields.put("is_hybrid_model", PyBool.of(hybrid));
+        fields.put(
+                "hybrid_layer_pattern",
+                hybrid ? new PyStr(pattern.withoutPipes().text()) : PyNone.NONE);
         fields.put("hybrid_override_pattern", PyNone.NONE);
         fields.put("tensor_model_parallel_size", PyInt.of(1));
         fields.put("pipeline_model_parallel_size", PyInt.of(1));
@@ -55,6 +59,9 @@ final class SampleArgs {
         fields.put("num_experts", spec.pattern().contains("E") ? PyInt.of(spec.experts()) : PyNone.NONE);
         fields.put("moe_ffn_hidden_size", PyInt.of(spec.expertFfn()));
         fields.put("moe_grouped_gemm", PyBool.of(spec.groupedExperts()));
+        fields.put("mtp_num_layers", pattern.mtpDepths() > 0 ? PyInt.of(pattern.mtpDepths()) : PyNone.NONE);
+        latent(fields, spec, pattern);
+        delta(fields, spec.delta());
         fields.put("params_dtype", new PyGlobal("torch", spec.dtype().torchName()));
         fields.put("bf16", PyBool.of(spec.dtype() == DType.BF16));
         fields.put("fp16", PyBool.of(spec.dtype() == DType.F16));
@@ -64,5 +71,26 @@ final class SampleArgs {
         fields.put("consumed_train_samples", PyInt.of(0));
         fields.put("consumed_valid_samples", PyInt.of(0));
         return MegatronArgs.create(fields);
+    }
+
+    private static void latent(Map<String, PyValue> fields, SampleSpec spec, HybridPattern pattern) {
+        LatentSizes sizes = spec.latent();
+        fields.put("multi_latent_attention", PyBool.of(pattern.isLatent()));
+        fields.put("q_lora_rank", sizes.queryRank() > 0 ? PyInt.of(sizes.queryRank()) : PyNone.NONE);
+        fields.put("kv_lora_rank", PyInt.of(sizes.keyValueRank()));
+        fields.put("qk_head_dim", PyInt.of(sizes.headDim()));
+        fields.put("qk_pos_emb_head_dim", PyInt.of(sizes.positionDim()));
+        fields.put("v_head_dim", PyInt.of(sizes.valueDim()));
+        fields.put("mla_down_proj_fusion", PyBool.of(sizes.fusedDown()));
+        fields.put("dsa_indexer_n_heads", PyInt.of(sizes.indexHeads()));
+        fields.put("dsa_indexer_head_dim", PyInt.of(sizes.indexDim()));
+    }
+
+    private static void delta(Map<String, PyValue> fields, DeltaSizes sizes) {
+        fields.put("linear_conv_kernel_dim", PyInt.of(sizes.kernel()));
+        fields.put("linear_key_head_dim", PyInt.of(sizes.keyDim()));
+        fields.put("linear_value_head_dim", PyInt.of(sizes.valueDim()));
+        fields.put("linear_num_key_heads", PyInt.of(sizes.keyHeads()));
+        fields.put("linear_num_value_heads", PyInt.of(sizes.valueHeads()));
     }
 }

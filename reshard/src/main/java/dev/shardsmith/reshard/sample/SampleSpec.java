@@ -27,6 +27,9 @@ import dev.shardsmith.formats.DType;
  * @param groupedExperts whether experts are named as in a grouped product
  * @param dtype element type of weights
  * @param seed seed of the values
+ * @param kind whether layers are of one part or of two
+ * @param latent sizes of latent attention
+ * @param delta sizes of gated delta nets
  */
 public record SampleSpec(
         String pattern,
@@ -50,7 +53,100 @@ public record SampleSpec(
         long sharedFfn,
         boolean groupedExperts,
         DType dtype,
-        long seed) {
+        long seed,
+        Kind kind,
+        LatentSizes latent,
+        DeltaSizes delta) {
+
+    /** What a layer of the model consists of. */
+    public enum Kind {
+        /** One part a layer, as the pattern says. */
+        HYBRID,
+        /** Attention and MLP or experts in one layer: the pattern's {@code *} and {@code -} or {@code E} in pairs. */
+        TRANSFORMER
+    }
+
+    /** A hybrid model whose latent attention and delta nets have the usual proportions. */
+    public SampleSpec(
+            String pattern,
+            long hidden,
+            long vocabulary,
+            long heads,
+            long queryGroups,
+            long headDim,
+            long mambaHeads,
+            long mambaHeadDim,
+            long mambaGroups,
+            long mambaState,
+            long ffn,
+            boolean gated,
+            boolean bias,
+            boolean tied,
+            boolean fusedNorms,
+            boolean newConvNames,
+            long experts,
+            long expertFfn,
+            long sharedFfn,
+            boolean groupedExperts,
+            DType dtype,
+            long seed) {
+        this(
+                pattern,
+                hidden,
+                vocabulary,
+                heads,
+                queryGroups,
+                headDim,
+                mambaHeads,
+                mambaHeadDim,
+                mambaGroups,
+                mambaState,
+                ffn,
+                gated,
+                bias,
+                tied,
+                fusedNorms,
+                newConvNames,
+                experts,
+                expertFfn,
+                sharedFfn,
+                groupedExperts,
+                dtype,
+                seed,
+                Kind.HYBRID,
+                LatentSizes.of(hidden, headDim),
+                DeltaSizes.of(heads, headDim));
+    }
+
+    /** The same sizes for a model of another kind. */
+    public SampleSpec as(Kind wanted, LatentSizes latentSizes, DeltaSizes deltaSizes) {
+        return new SampleSpec(
+                pattern,
+                hidden,
+                vocabulary,
+                heads,
+                queryGroups,
+                headDim,
+                mambaHeads,
+                mambaHeadDim,
+                mambaGroups,
+                mambaState,
+                ffn,
+                gated,
+                bias,
+                tied,
+                fusedNorms,
+                newConvNames,
+                experts,
+                expertFfn,
+                sharedFfn,
+                groupedExperts,
+                dtype,
+                seed,
+                wanted,
+                latentSizes,
+                deltaSizes);
+    }
 
     /** A model of the given pattern and hidden size with the proportions of Megatron's 8B hybrid. */
     public static SampleSpec of(String pattern, long hidden, DType dtype, long seed) {

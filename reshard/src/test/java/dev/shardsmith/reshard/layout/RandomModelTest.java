@@ -12,8 +12,11 @@ import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.TargetSlot;
 import dev.shardsmith.reshard.plan.TensorMove;
 import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.sample.DeltaSizes;
+import dev.shardsmith.reshard.sample.LatentSizes;
 import dev.shardsmith.reshard.sample.SampleModel;
 import dev.shardsmith.reshard.sample.SampleSpec;
+import dev.shardsmith.reshard.sample.SampleSpec.Kind;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
@@ -24,7 +27,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -45,23 +47,23 @@ class RandomModelTest {
     Path folder;
 
     /** A model and the sizes of a layout that divides it. */
-    private record Case(SampleSpec spec, int tensor, int pipeline, int virtual, int expert) {}
+    private record Case(SampleSpec spec, int tensor, int pipeline, int virtual, int expert, int expertTensor) {}
 
     @Test
     void everyPlannedShardIsWhatASlowDividerGives() {
-        Cases.forAll(1000, random -> checkPlan(randomCase(random)));
+        Cases.forAll(1000, random -> checkPlan(inFolders(randomCase(random))));
     }
 
     @Test
     @Tag("soak")
     void everyPlannedShardIsWhatASlowDividerGivesManyTimes() {
-        Cases.forAll(10_000, random -> checkPlan(randomCase(random)));
+        Cases.forAll(10_000, random -> checkPlan(inFolders(randomCase(random))));
     }
 
     @Test
     void everyModelComesBackFromFilesBitForBit() {
         Cases.forAll(40, random -> {
-            Case first = randomCase(random);
+            Case first = inFolders(randomCase(random));
             Case second = layoutOf(first.spec(), random);
             Path root = Files.createTempDirectory(folder, "case");
             try (ModelView sample = SampleModel.of(first.spec())) {
@@ -70,7 +72,8 @@ class RandomModelTest {
                         root.resolve("a"),
                         ExecutionOptions.defaults());
             }
-            Layout between = random.nextBoolean() ? Layout.MEGATRON : Layout.TORCH_DIST;
+            boolean distributed = second.expertTensor() != second.tensor() || random.nextBoolean();
+            Layout between = distributed ? Layout.TORCH_DIST : Layout.MEGATRON;
             convert(root.resolve("a"), root.resolve("b"), options(second, between));
             convert(root.resolve("b"), root.resolve("c"), options(first, Layout.MEGATRON));
             assertThat(files(root.resolve("c"))).isEqualTo(files(root.resolve("a")));
@@ -106,7 +109,13 @@ class RandomModelTest {
         options.pipeline = OptionalInt.of(wanted.pipeline());
         options.virtual = OptionalInt.of(wanted.virtual());
         options.expert = OptionalInt.of(wanted.expert());
+        options.expertTensor = OptionalInt.of(wanted.expertTensor());
         return options.build();
+    }
+
+    /** The same with experts divided as dense layers are. */
+    private static Case inFolders(Case any) {
+        return new Case(any.spec(), any.tensor(), any.pipeline(), any.virtual(), any.expert(), any.tensor());
     }
 
     private static void checkPlan(Case wanted) throws IOException {
@@ -183,8 +192,9 @@ class RandomModelTest {
         int groups = 1 << random.nextInt(4);
         int mambaHeads = groups * (1 + random.nextInt(3));
         boolean gated = random.nextBoolean();
+        Kind kind = random.nextInt(4) == 0 ? Kind.TRANSFORMER : Kind.HYBRID;
         SampleSpec spec = new SampleSpec(
-                pattern(random),
+                kind == Kind.HYBRID ? pattern(random) : transformerPattern(random),
                 4 * (1 + random.nextInt(3)),
                 8 * (1 + random.nextInt(6)),
                 heads,
@@ -206,40 +216,86 @@ class RandomModelTest {
                 random.nextBoolean(),
                 random.nextBoolean() ? DType.BF16 : DType.F32,
                 random.nextLong());
-        return layoutOf(spec, random);
+        return layoutOf(spec.as(kind, latent(random), delta(random)), random);
     }
 
+    private static LatentSizes latent(RandomGenerator random) {
+        return new LatentSizes(
+                random.nextInt(4) == 0 ? 0 : 8 * (1 + random.nextInt(2)),
+                8 * (1 + random.nextInt(2)) + 4,
+                1 + random.nextInt(3),
+                4 * (1 + random.nextInt(3)),
+                1 + random.nextInt(3),
+                random.nextBoolean(),
+                random.nextBoolean(),
+                1 + random.nextInt(3),
+                2 + random.nextInt(3));
+    }
+
+    private static DeltaSizes delta(RandomGenerator random) {
+        int keyHeads = 1 << random.nextInt(4);
+        return new DeltaSizes(
+                keyHeads,
+                1 + random.nextInt(3),
+                keyHeads * (1 + random.nextInt(2)),
+                1 + random.nextInt(3),
+                2 + random.nextInt(3));
+    }
+
+    /** Any kinds of layers, with or without blocks that predict further tokens; plain and latent attention never together. */
     private static String pattern(RandomGenerator random) {
-        StringBuilder pattern = new StringBuilder("M");
+        String kinds = random.nextBoolean() ? "MM*-EG" : "M+D-EG";
+        StringBuilder pattern = new StringBuilder();
         int layers = 1 + random.nextInt(8);
-        for (int layer = 1; layer < layers; layer++) {
-            pattern.append("MM*-E".charAt(random.nextInt(5)));
+        for (int layer = 0; layer < layers; layer++) {
+            pattern.append(kinds.charAt(random.nextInt(kinds.length())));
         }
-        List<Character> symbols = new ArrayList<>();
-        pattern.chars().forEach(symbol -> symbols.add((char) symbol));
-        Collections.shuffle(symbols, new java.util.Random(random.nextLong()));
-        StringBuilder shuffled = new StringBuilder();
-        symbols.forEach(shuffled::append);
-        return shuffled.toString();
+        if (random.nextInt(3) == 0) {
+            String prediction = "/" + kinds.charAt(random.nextInt(kinds.length())) + "-";
+            pattern.append(prediction.repeat(1 + random.nextInt(2)));
+        }
+        return pattern.toString();
+    }
+
+    /** As many layers of attention and MLP, or of attention and experts. */
+    private static String transformerPattern(RandomGenerator random) {
+        String layer = random.nextBoolean() ? "*-" : "*E";
+        String prediction = random.nextInt(3) == 0 ? "/" + layer : "";
+        return layer.repeat(1 + random.nextInt(6)) + prediction;
     }
 
     private static Case layoutOf(SampleSpec spec, RandomGenerator random) {
         List<Integer> tensors = new ArrayList<>();
         for (int tensor : new int[] {1, 2, 4, 8}) {
-            boolean groups = spec.mambaGroups() % tensor == 0;
-            boolean heads = !spec.pattern().contains("*") || spec.heads() % tensor == 0;
-            boolean queries = spec.queryGroups() % tensor == 0 || tensor % spec.queryGroups() == 0;
-            boolean rows = spec.vocabulary() % tensor == 0
-                    && (spec.heads() + 2 * spec.queryGroups()) * spec.headDim() % tensor == 0;
-            if (groups && heads && queries && rows && spec.ffn() % tensor == 0 && spec.expertFfn() % tensor == 0) {
+            if (divides(spec, tensor)) {
                 tensors.add(tensor);
             }
         }
         int tensor = tensors.get(random.nextInt(tensors.size()));
-        int layers = spec.pattern().length();
+        String main = spec.pattern().replaceFirst("/.*", "");
+        int layers = main.length() / (spec.kind() == Kind.TRANSFORMER ? 2 : 1);
         int pipeline = 1 + random.nextInt(Math.min(4, layers));
         int virtual = pipeline > 1 && layers >= 2 * pipeline && random.nextInt(3) == 0 ? 2 : 1;
-        int expert = spec.pattern().contains("E") && random.nextBoolean() ? (int) Math.min(2, spec.experts()) : 1;
-        return new Case(spec, tensor, pipeline, virtual, expert);
+        boolean experts = spec.pattern().contains("E");
+        int expert = experts && random.nextBoolean() ? (int) Math.min(2, spec.experts()) : 1;
+        int expertTensor = experts && random.nextBoolean() ? 1 << random.nextInt(3) : tensor;
+        return new Case(spec, tensor, pipeline, virtual, expert, expertTensor);
+    }
+
+    private static boolean divides(SampleSpec spec, int tensor) {
+        String kinds = spec.pattern();
+        LatentSizes latent = spec.latent();
+        boolean mixers = !kinds.contains("M") || spec.mambaGroups() % tensor == 0;
+        boolean nets = !kinds.contains("G") || spec.delta().keyHeads() % tensor == 0;
+        boolean anyAttention = kinds.contains("*") || kinds.contains("+") || kinds.contains("D");
+        boolean heads = !anyAttention || spec.heads() % tensor == 0;
+        boolean queries = spec.queryGroups() % tensor == 0 || tensor % spec.queryGroups() == 0;
+        boolean down = !latent.fusedDown()
+                || latent.queryRank() % tensor == 0 && (latent.keyValueRank() + latent.positionDim()) % tensor == 0;
+        boolean rows = spec.vocabulary() % tensor == 0
+                && spec.hidden() % tensor == 0
+                && (spec.heads() + 2 * spec.queryGroups()) * spec.headDim() % tensor == 0;
+        boolean widths = spec.ffn() % tensor == 0 && spec.expertFfn() % tensor == 0;
+        return mixers && nets && heads && queries && down && rows && widths;
     }
 }

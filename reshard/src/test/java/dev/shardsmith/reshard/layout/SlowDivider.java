@@ -11,29 +11,67 @@ final class SlowDivider {
 
     /** The elements of rank {@code rank}, in the order in which its file has them. */
     static int[] shard(SampleSpec spec, String name, Shape shape, int[] whole, int rank, int world) {
-        long inner = spec.mambaHeads() * spec.mambaHeadDim();
-        long shared = spec.mambaGroups() * spec.mambaState();
+        String module =
+                name.replaceFirst("^(mtp\\.layers\\.\\d+\\.mtp_model_layer\\.)?(decoder\\.)?(layers\\.\\d+\\.)?", "");
+        if (module.startsWith("self_attention.in_proj.weight") || module.startsWith("self_attention.conv1d")) {
+            return deltaNet(spec, module, shape, whole, rank, world);
+        }
+        if (module.startsWith("mixer.")) {
+            return mixer(spec, module, shape, whole, rank, world);
+        }
+        if (module.startsWith("self_attention.linear_qkv_down_proj.weight")) {
+            long queries = spec.latent().queryRank();
+            return rows(shape, whole, rank, world, queries, shape.size(0) - queries);
+        }
         boolean gatedRows = spec.gated() && name.contains("linear_fc1.") && !name.contains("layer_norm");
-        if (name.endsWith("in_proj.weight")) {
-            return rows(shape, whole, rank, world, inner, inner, shared, shared, spec.mambaHeads());
-        }
-        if (name.contains("conv1d")) {
-            return rows(shape, whole, rank, world, inner, shared, shared);
-        }
         if (gatedRows) {
             return rows(shape, whole, rank, world, shape.size(0) / 2, shape.size(0) / 2);
         }
         if (name.contains("fc2.weight") || name.endsWith("out_proj.weight") || name.endsWith("linear_proj.weight")) {
             return columns(shape, whole, rank, world);
         }
-        boolean everywhere = name.contains("layer_norm_weight")
+        return everywhere(name, module) ? whole : rows(shape, whole, rank, world, shape.size(0));
+    }
+
+    private static boolean everywhere(String name, String module) {
+        return name.contains("layer_norm_")
                 || name.contains("layernorm")
-                || name.matches(".*layers\\.\\d+\\.norm\\.weight")
+                || module.equals("norm.weight")
+                || module.equals("self_attention.out_norm.weight")
+                || name.endsWith("enorm.weight")
+                || name.endsWith("hnorm.weight")
                 || name.contains("final_norm")
                 || name.contains("router")
+                || name.contains(".indexer.")
+                || name.endsWith("gate_weight")
+                || name.endsWith("linear_q_down_proj.weight")
+                || name.endsWith("linear_kv_down_proj.weight")
                 || name.contains("linear_proj.bias")
                 || name.contains("fc2.bias");
-        return everywhere ? whole : rows(shape, whole, rank, world, shape.size(0));
+    }
+
+    private static int[] mixer(SampleSpec spec, String module, Shape shape, int[] whole, int rank, int world) {
+        long inner = spec.mambaHeads() * spec.mambaHeadDim();
+        long shared = spec.mambaGroups() * spec.mambaState();
+        if (module.equals("mixer.in_proj.weight")) {
+            return rows(shape, whole, rank, world, inner, inner, shared, shared, spec.mambaHeads());
+        }
+        if (module.contains("conv1d")) {
+            return rows(shape, whole, rank, world, inner, shared, shared);
+        }
+        if (module.equals("mixer.out_proj.weight")) {
+            return columns(shape, whole, rank, world);
+        }
+        return module.contains("layer_norm") ? whole : rows(shape, whole, rank, world, shape.size(0));
+    }
+
+    private static int[] deltaNet(SampleSpec spec, String module, Shape shape, int[] whole, int rank, int world) {
+        long keys = spec.delta().keyHeads() * spec.delta().keyDim();
+        long heads = spec.delta().valueHeads();
+        long values = heads * spec.delta().valueDim();
+        return module.contains("conv1d")
+                ? rows(shape, whole, rank, world, keys, keys, values)
+                : rows(shape, whole, rank, world, keys, keys, values, values, heads, heads);
     }
 
     private static int[] rows(Shape shape, int[] whole, int rank, int world, long... parts) {

@@ -1,0 +1,53 @@
+package dev.shardsmith.reshard.family;
+
+import dev.shardsmith.reshard.state.MegatronArgs;
+import java.util.Optional;
+
+/**
+ * A model's own names for parameters that torch_dist stores under one name, however the model is built.
+ *
+ * @param newConvolutions whether the convolution of a Mamba layer is called {@code conv1d_weight}
+ * @param groupedExperts whether experts are named as in a grouped product
+ * @param fusedDown whether latent attention has one down projection, with the norm before it
+ */
+public record DistNames(boolean newConvolutions, boolean groupedExperts, boolean fusedDown) {
+
+    /**
+     * The names of the model that a checkpoint was saved from.
+     *
+     * @param newest whether the releases that saved it call the convolution {@code conv1d_weight}
+     */
+    public static DistNames of(Optional<MegatronArgs> args, boolean newest) {
+        return new DistNames(
+                newest,
+                args.map(given -> given.flag("moe_grouped_gemm", false)).orElse(true),
+                args.map(given -> given.flag("mla_down_proj_fusion", false)).orElse(false));
+    }
+
+    /** A parameter of an expert. */
+    String expert(int expert, String parameter) {
+        return groupedExperts
+                ? "mlp.experts." + parameter + expert
+                : "mlp.experts.local_experts." + expert + "." + parameter;
+    }
+
+    /** The convolution's keys in the model's spelling; others as they are. */
+    String convolution(String suffix) {
+        return switch (suffix) {
+            case "mixer.conv1d.weight", "mixer.conv1d_weight" ->
+                newConvolutions ? "mixer.conv1d_weight" : "mixer.conv1d.weight";
+            case "mixer.conv1d.bias", "mixer.conv1d_bias" ->
+                newConvolutions ? "mixer.conv1d_bias" : "mixer.conv1d.bias";
+            default -> suffix;
+        };
+    }
+
+    /** The norm before a fused down projection is a part of it; other keys as they are. */
+    static String fusedNorm(String suffix) {
+        return switch (suffix) {
+            case "input_layernorm.weight" -> "self_attention.linear_qkv_down_proj.layer_norm_weight";
+            case "input_layernorm.bias" -> "self_attention.linear_qkv_down_proj.layer_norm_bias";
+            default -> suffix;
+        };
+    }
+}

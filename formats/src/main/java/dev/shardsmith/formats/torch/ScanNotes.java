@@ -57,14 +57,16 @@ final class ScanNotes {
         return new PickleListener() {
             @Override
             public void imported(PyGlobal global, long offset) {
+                String name = global.qualifiedName();
+                ScanReport.GlobalUse seen = globals.get(name);
+                if (seen != null) {
+                    globals.put(name, again(seen, seen.risk()));
+                    return;
+                }
                 GlobalRisk risk =
                         GlobalPolicy.dependsOnArguments(global) ? GlobalRisk.UNKNOWN : GlobalPolicy.riskOf(global);
-                ScanReport.GlobalUse use = new ScanReport.GlobalUse(global.qualifiedName(), risk, 1, where, offset);
-                ScanReport.GlobalUse seen = globals.get(use.name());
-                globals.put(use.name(), seen == null ? use : again(seen, risk));
-                if (seen == null) {
-                    judge(global, risk, where, offset);
-                }
+                globals.put(name, new ScanReport.GlobalUse(name, risk, 1, where, offset));
+                judge(global, risk, where, offset);
             }
 
             @Override

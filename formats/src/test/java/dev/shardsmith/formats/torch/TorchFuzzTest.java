@@ -4,18 +4,22 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.ElementReader;
+import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.pickle.GraphText;
 import dev.shardsmith.formats.pickle.PickleLimits;
 import dev.shardsmith.formats.pickle.PickleReader;
 import dev.shardsmith.formats.pickle.PickleWriter;
 import dev.shardsmith.formats.pickle.PyValue;
 import java.io.IOException;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
- * Any bytes give a file or a {@link CheckpointException}; set {@code JAZZER_FUZZ=1} to search for others.
+ * Any bytes give a file or a {@link CheckpointException}; {@code bench/fuzz.sh} searches for others.
  *
- * <p>Without that, the inputs in the resources are run: what was found before, and the smallest golden files.
+ * <p>In the normal build the inputs in the resources are run: what was found before, and the smallest golden files.
  */
 class TorchFuzzTest {
     private static final TorchLimits LIMITS =
@@ -23,6 +27,9 @@ class TorchFuzzTest {
 
     /** Expanded tensors may claim any number of elements. */
     private static final long ELEMENTS_READ = 100_000;
+
+    private static final int LARGEST_STORAGE = 1 << 12;
+    private static final int LARGEST_WRITTEN = 1 << 16;
 
     @FuzzTest(maxDuration = "5m")
     void pickle(byte[] bytes) throws IOException {
@@ -61,18 +68,76 @@ class TorchFuzzTest {
         TorchScan.scan(ByteSource.of("fuzz.pt", bytes));
     }
 
+    /** The object of a file whose storages all have the size that it claims, so that more objects make sense. */
+    @FuzzTest(maxDuration = "5m")
+    void object(byte[] pickle) throws IOException {
+        ByteSource source = ByteSource.of("fuzz", pickle);
+        FileImage image;
+        List<String> names = new ArrayList<>();
+        try {
+            PyValue root = PickleReader.read(source, 0, LIMITS.pickle()).value();
+            StorageInterpreter storages = new StorageInterpreter(source, TorchFuzzTest::zeros, LIMITS);
+            List<NamedTensor> tensors = TensorNames.find(root, new TensorInterpreter(source, storages));
+            readElements(tensors);
+            tensors.forEach(tensor -> names.add(tensor.name()));
+            image = TorchImage.of(root).build("fuzz.pt");
+        } catch (CheckpointException e) {
+            return;
+        }
+        if (image.size() > LARGEST_WRITTEN) {
+            return;
+        }
+        byte[] written = ImageBytes.of(image, key -> new byte[size(image, key)]);
+        TorchFile again;
+        try {
+            again = TorchFile.open(ByteSource.of("written", written));
+        } catch (CheckpointException e) {
+            if (e.kind() == CheckpointException.Kind.UNSAFE) {
+                return;
+            }
+            throw new AssertionError("what was written is refused", e);
+        }
+        again.verifyCrc();
+        List<String> namesAgain =
+                again.tensors().stream().map(NamedTensor::name).toList();
+        if (!names.equals(namesAgain)) {
+            throw new AssertionError("tensors " + names + " became " + namesAgain);
+        }
+    }
+
+    private static TorchStorage zeros(StorageResolver.StorageId id, PyValue view) throws CheckpointException {
+        if (id.bytes() > LARGEST_STORAGE) {
+            throw CheckpointException.truncated(id.key(), LARGEST_STORAGE, "storages are small here");
+        }
+        ByteSource data = ByteSource.of(id.key(), new byte[(int) id.bytes()]);
+        return new TorchStorage(
+                id.key(), id.elementType(), id.elements(), id.location(), data, ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private static int size(FileImage image, String key) {
+        return image.slots().stream()
+                .filter(slot -> slot.key().equals(key))
+                .mapToInt(slot -> Math.toIntExact(slot.length()))
+                .findFirst()
+                .orElseThrow();
+    }
+
     private static void open(byte[] bytes) throws IOException {
         try {
             TorchFile file = TorchFile.open(ByteSource.of("fuzz", bytes), LIMITS);
             file.verifyCrc();
-            for (NamedTensor named : file.tensors()) {
-                TorchTensor tensor = named.tensor();
-                if (tensor.data().isPresent() && tensor.shape().elements() <= ELEMENTS_READ) {
-                    ElementReader.forEachBlock(tensor.data().get(), block -> {});
-                }
-            }
+            readElements(file.tensors());
         } catch (CheckpointException e) {
             // The only error there may be.
+        }
+    }
+
+    private static void readElements(List<NamedTensor> tensors) throws IOException {
+        for (NamedTensor named : tensors) {
+            TorchTensor tensor = named.tensor();
+            if (tensor.data().isPresent() && tensor.shape().elements() <= ELEMENTS_READ) {
+                ElementReader.forEachBlock(tensor.data().get(), block -> {});
+            }
         }
     }
 }

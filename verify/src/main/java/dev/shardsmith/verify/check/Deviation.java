@@ -55,6 +55,23 @@ record Deviation(double maxAbs, double bound, double ratio, double size, Optiona
         return new Deviation(maxAbs, bound, Math.max(worst, 0), size, where, skipped);
     }
 
+    /** Nothing compared. */
+    static Deviation none() {
+        return new Deviation(0, 0, 0, 0, Optional.empty(), 0);
+    }
+
+    /** This one and that of further channels of the same tokens, the first of which is {@code channel}. */
+    Deviation and(Deviation other, int channel) {
+        boolean worse = where.isEmpty() || other.ratio > ratio;
+        return new Deviation(
+                Math.max(maxAbs, other.maxAbs),
+                worse ? other.bound : bound,
+                Math.max(ratio, other.ratio),
+                Math.max(size, other.size),
+                worse ? other.where.map(place -> new LayerRow.Place(place.token(), channel + place.channel())) : where,
+                Math.max(skipped, other.skipped));
+    }
+
     /** Infinite where only one of both is a number, or infinities differ. */
     private static double difference(float a, float b) {
         if (Float.compare(a, b) == 0 || a == b) {

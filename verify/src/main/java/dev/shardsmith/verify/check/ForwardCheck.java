@@ -2,7 +2,12 @@ package dev.shardsmith.verify.check;
 
 import dev.shardsmith.verify.forward.Block;
 import dev.shardsmith.verify.forward.ForwardBackend;
+import dev.shardsmith.verify.forward.LayerReading;
 import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.forward.Pass;
+import dev.shardsmith.verify.forward.ReadAhead;
+import dev.shardsmith.verify.forward.Timeline;
+import dev.shardsmith.verify.forward.WeightReader;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,9 +28,17 @@ public final class ForwardCheck {
     private final LayeredModel left;
     private final LayeredModel right;
     private final CheckOptions options;
+    private final Timeline timeline;
 
     /** A comparison on a backend, which stays the caller's. */
     public ForwardCheck(ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options) {
+        this(backend, left, right, options, new Timeline());
+    }
+
+    /** A comparison that notes when it read and computed what. */
+    public ForwardCheck(
+            ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options, Timeline timeline) {
+        this.timeline = timeline;
         this.backend = backend;
         this.left = left;
         this.right = right;
@@ -49,14 +62,38 @@ public final class ForwardCheck {
         }
         add(rows, embedding(), progress);
         int count = Math.max(left.blocks().size(), right.blocks().size());
+        HeadComparison head = new HeadComparison(left, right);
+        try (ReadAhead ahead = new ReadAhead(backend, steps(count, head), timeline)) {
+            for (int i = 0; i < count; i++) {
+                Optional<LayerRow> row = row(i, ahead);
+                if (row.isPresent()) {
+                    add(rows, row.get(), progress);
+                }
+            }
+            add(rows, head(count + 1, head, ahead), progress);
+        }
+        return new CheckReport(List.copyOf(rows));
+    }
+
+    /** What is read, in the order in which it is compared. */
+    private List<ReadAhead.Step> steps(int count, HeadComparison head) {
+        List<ReadAhead.Step> steps = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            Optional<LayerRow> row = row(i);
-            if (row.isPresent()) {
-                add(rows, row.get(), progress);
+            if (isCompared(i)) {
+                Block a = left.blocks().get(i);
+                Block b = right.blocks().get(i);
+                steps.add(new ReadAhead.Step(a.layer() + " " + a.kind(), List.of(a.weights(), b.weights())));
             }
         }
-        add(rows, head(count + 1), progress);
-        return new CheckReport(List.copyOf(rows));
+        steps.addAll(head.steps());
+        return steps;
+    }
+
+    private boolean isCompared(int i) {
+        return i < left.blocks().size()
+                && i < right.blocks().size()
+                && options.layers().test(left.blocks().get(i).layer())
+                && left.blocks().get(i).kind().equals(right.blocks().get(i).kind());
     }
 
     private static void add(List<LayerRow> rows, LayerRow row, Consumer<LayerRow> progress) {
@@ -89,7 +126,7 @@ public final class ForwardCheck {
                 .sum();
     }
 
-    private Optional<LayerRow> row(int i) throws IOException {
+    private Optional<LayerRow> row(int i, ReadAhead ahead) throws IOException {
         if (i >= left.blocks().size() || i >= right.blocks().size()) {
             Block there = i < left.blocks().size()
                     ? left.blocks().get(i)
@@ -107,41 +144,46 @@ public final class ForwardCheck {
             return Optional.of(LayerRow.missing(
                     i + 1, Optional.of(a.layer()), a.kind(), "the second checkpoint has " + b.kind() + " here"));
         }
-        return Optional.of(compare(i, a, b));
+        try (LayerReading weights = ahead.next()) {
+            return Optional.of(compare(i, a, b, weights));
+        }
     }
 
-    private LayerRow compare(int i, Block a, Block b) throws IOException {
+    private LayerRow compare(int i, Block a, Block b, WeightReader weights) throws IOException {
         float[] input = input(i + 1);
         double unit = StoredUnits.difference(a.weights(), b.weights());
         Deviation deviation;
         try {
-            deviation = deviation(a, b, input, options.batch(), unit);
+            deviation = deviation(a, b, input, options.batch(), unit, weights);
         } catch (IllegalArgumentException e) {
             return LayerRow.missing(i + 1, Optional.of(a.layer()), a.kind(), "shapes do not fit: " + e.getMessage());
         }
-        Optional<String> explanation = deviation.ok() ? Optional.empty() : Optional.of(explain(a, b, input, unit));
+        Optional<String> explanation =
+                deviation.ok() ? Optional.empty() : Optional.of(explain(a, b, input, unit, weights));
         return toRow(i + 1, Optional.of(a.layer()), a.kind(), deviation, explanation);
     }
 
-    private Deviation deviation(Block a, Block b, float[] input, int batch, double unit) throws IOException {
+    private Deviation deviation(Block a, Block b, float[] input, int batch, double unit, WeightReader weights)
+            throws IOException {
         int width = left.width();
+        int length = input.length / width / batch;
         return Deviation.of(
-                Output.of(backend, a, input, width, batch, unit),
-                Output.of(backend, b, input, width, batch, unit),
+                Output.of(new Pass(backend, batch, length, unit, weights), a, input, width),
+                Output.of(new Pass(backend, batch, length, unit, weights), b, input, width),
                 width,
                 width);
     }
 
     /** Tries one hypothesis after the other on the first tokens, which do not depend on later ones. */
-    private String explain(Block a, Block b, float[] input, double unit) throws IOException {
+    private String explain(Block a, Block b, float[] input, double unit, WeightReader weights) throws IOException {
         int tokens = Math.min(options.length(), HYPOTHESIS_TOKENS);
         float[] some = Arrays.copyOf(input, tokens * left.width());
-        if (deviation(a, b, some, 1, unit).ok()) {
+        if (deviation(a, b, some, 1, unit, weights).ok()) {
             some = Arrays.copyOf(input, options.length() * left.width());
         }
         for (Hypothesis hypothesis : Hypotheses.of(a, b)) {
             try {
-                if (deviation(hypothesis.left(), hypothesis.right(), some, 1, unit)
+                if (deviation(hypothesis.left(), hypothesis.right(), some, 1, unit, weights)
                         .ok()) {
                     return hypothesis.text();
                 }
@@ -153,16 +195,8 @@ public final class ForwardCheck {
         return "no known mistake explains it";
     }
 
-    private LayerRow head(int index) throws IOException {
-        float[] input = input(index);
-        double unit = StoredUnits.difference(left.head(), right.head());
-        LayeredModel.Logits a = left.head(backend, input, options.batch(), options.length(), unit);
-        LayeredModel.Logits b = right.head(backend, input, options.batch(), options.length(), unit);
-        Deviation deviation = Deviation.of(
-                new Output(a.values(), a.error()),
-                new Output(b.values(), b.error()),
-                left.vocabulary(),
-                right.vocabulary());
+    private LayerRow head(int index, HeadComparison head, ReadAhead ahead) throws IOException {
+        Deviation deviation = head.run(backend, input(index), options.batch(), ahead);
         Optional<String> explanation =
                 deviation.ok() ? Optional.empty() : Optional.of("the final norm or rows of the head differ");
         return toRow(index, Optional.empty(), "head", deviation, explanation);

@@ -1,7 +1,6 @@
 package dev.shardsmith.verify.check;
 
 import dev.shardsmith.verify.forward.Block;
-import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.Pass;
 import dev.shardsmith.verify.forward.Signal;
 import java.io.IOException;
@@ -14,10 +13,13 @@ import java.io.IOException;
  */
 record Output(float[] values, double[] error) {
 
-    static Output of(ForwardBackend backend, Block block, float[] input, int width, int batch, double weightUnit)
-            throws IOException {
-        int tokens = input.length / width;
-        try (Pass pass = new Pass(backend, batch, tokens / batch, weightUnit)) {
+    /**
+     * Runs a layer.
+     *
+     * @param pass over the tokens of the input; closed afterwards
+     */
+    static Output of(Pass pass, Block block, float[] input, int width) throws IOException {
+        try (pass) {
             Signal branch = block.branch(pass, pass.input(input, width));
             return new Output(pass.read(branch), branch.error());
         }

@@ -33,7 +33,7 @@ public record ExpertsMixer(
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
         Signal logits = pass.linear(input, router, routerBias);
-        float[] bias = choiceBias.isPresent() ? choiceBias.get().load() : new float[experts.size()];
+        float[] bias = choiceBias.isPresent() ? pass.load(choiceBias.get()) : new float[experts.size()];
         ExpertRouting.Choice choice = routing.choose(pass.read(logits), bias, experts.size(), logits.error());
         Signal latent = toLatent.isPresent() ? pass.linear(input, toLatent.get(), Optional.empty()) : input;
         Signal routed = routed(pass, latent, choice);
@@ -77,7 +77,7 @@ public record ExpertsMixer(
             System.arraycopy(values, tokens[i] * channels, picked, i * channels, channels);
             pickedError[i] = input.error()[tokens[i]];
         }
-        try (Pass own = new Pass(pass.backend(), 1, tokens.length, pass.weightUnit())) {
+        try (Pass own = pass.over(tokens.length)) {
             Signal out = experts.get(expert).forward(own, own.signal(picked, channels, pickedError));
             float[] result = own.read(out);
             float[] sizes = own.backend().rowMaxima(out.values(), tokens.length, channels);

@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.forward;
 
+import java.io.IOException;
 import java.util.Optional;
 
 /**
@@ -13,6 +14,26 @@ public interface ForwardBackend extends ScanBackend, AutoCloseable {
 
     /** Copies numbers to the device. */
     DeviceArray upload(float[] values);
+
+    /**
+     * Copies a stored weight to the device without a detour over numbers on the heap. May be called by another thread while
+     * one computes.
+     *
+     * @return nothing if the weight's type needs to be decoded first, or the device has no room; nothing was read then
+     */
+    default Optional<DeviceArray> upload(StoredElements weight) throws IOException {
+        return Optional.empty();
+    }
+
+    /** How many elements of weights the device has room for beside what it needs to compute; 0 to read nothing ahead. */
+    default long spareElements() {
+        return 0;
+    }
+
+    /** How many elements of one weight are on the device at a time. */
+    default long largestWeight() {
+        return 1 << 23;
+    }
 
     /** Copies numbers back. */
     float[] download(DeviceArray array);

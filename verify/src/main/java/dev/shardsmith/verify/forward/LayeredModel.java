@@ -1,8 +1,10 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /**
  * A language model as a list of blocks.
@@ -47,41 +49,49 @@ public record LayeredModel(
             throws IOException {
         float[] hidden = embed(ids);
         int done = 0;
+        List<ReadAhead.Step> steps = new ArrayList<>();
         for (Block block : blocks) {
-            try (Pass pass = new Pass(backend, batch, length, 0)) {
-                float[] branch = pass.read(block.branch(pass, pass.input(hidden, width)));
-                float[] next = new float[hidden.length];
-                for (int i = 0; i < next.length; i++) {
-                    next[i] = hidden[i] + branch[i];
-                }
-                hidden = next;
-            }
-            progress.done(++done, blocks.size());
+            steps.add(new ReadAhead.Step(block.kind(), List.of(block.weights())));
         }
-        return head(backend, hidden, batch, length, 0).values();
+        List<HeadPart> parts = headParts(vocabulary());
+        parts.forEach(part -> steps.add(new ReadAhead.Step("head", List.of(weights(part)))));
+        try (ReadAhead ahead = new ReadAhead(backend, steps, new Timeline())) {
+            for (Block block : blocks) {
+                try (LayerReading weights = ahead.next();
+                        Pass pass = new Pass(backend, batch, length, 0, weights)) {
+                    float[] branch = pass.read(block.branch(pass, pass.input(hidden, width)));
+                    float[] next = new float[hidden.length];
+                    for (int i = 0; i < next.length; i++) {
+                        next[i] = hidden[i] + branch[i];
+                    }
+                    hidden = next;
+                }
+                progress.done(++done, blocks.size());
+            }
+            return head(backend, ahead, parts, hidden, batch, length);
+        }
     }
 
-    /** The embedded tokens, [tokens, width]. */
+    /** The embedded tokens, [tokens, width]. Only the rows that they need are read. */
     public float[] embed(int[] ids) throws IOException {
         float[] hidden = new float[Math.multiplyExact(ids.length, width)];
-        boolean[] found = new boolean[ids.length];
         int first = 0;
         for (WeightSource shard : embedding) {
-            float[] rows = shard.load();
-            int count = rows.length / width;
-            for (int t = 0; t < ids.length; t++) {
-                int row = ids[t] - first;
-                if (row >= 0 && row < count) {
-                    for (int c = 0; c < width; c++) {
-                        hidden[t * width + c] = rows[row * width + c] * embeddingScale;
-                    }
-                    found[t] = true;
-                }
+            int start = first;
+            int end = first + shard.elements() / width;
+            int[] here = IntStream.range(0, ids.length)
+                    .filter(t -> ids[t] >= start && ids[t] < end)
+                    .toArray();
+            int[] rows = IntStream.of(here).map(t -> ids[t] - start).toArray();
+            float[] values =
+                    rows.length == 0 ? new float[0] : shard.gather(width, rows).load();
+            for (int i = 0; i < values.length; i++) {
+                hidden[here[i / width] * width + i % width] = values[i] * embeddingScale;
             }
-            first += count;
+            first = end;
         }
         for (int t = 0; t < ids.length; t++) {
-            if (!found[t]) {
+            if (ids[t] < 0 || ids[t] >= first) {
                 throw new IllegalArgumentException(
                         "token id " + ids[t] + " at position " + t + ", but the vocabulary has " + first + " rows");
             }
@@ -90,38 +100,76 @@ public record LayeredModel(
     }
 
     /**
-     * What the head makes of hidden activations.
+     * Some rows of the head.
      *
-     * @param values logits of [tokens, vocabulary]
-     * @param error estimated rounding error of each token
+     * @param from first row, over all ranks
+     * @param weight [rows, width], with the factor of the logits
      */
-    public record Logits(float[] values, double[] error) {}
+    public record HeadPart(int from, WeightSource weight) {}
 
-    /** The logits of hidden activations of [tokens, width]. */
-    public Logits head(ForwardBackend backend, float[] hidden, int batch, int length, double weightUnit)
+    /** The first {@code vocabulary} rows of the head in parts that are small enough to be loaded whole. */
+    public List<HeadPart> headParts(int vocabulary) {
+        List<HeadPart> parts = new ArrayList<>();
+        for (int from = 0; from < vocabulary; from += HEAD_ROWS) {
+            parts.add(new HeadPart(
+                    from, headRows(from, Math.min(vocabulary, from + HEAD_ROWS)).scaled(logitScale)));
+        }
+        return parts;
+    }
+
+    /** Rows [from, to) over all ranks. */
+    private WeightSource headRows(int from, int to) {
+        List<WeightSource> rows = new ArrayList<>();
+        int first = 0;
+        for (WeightSource shard : head) {
+            int count = shard.elements() / width;
+            int begin = Math.max(from, first);
+            int end = Math.min(to, first + count);
+            if (begin < end) {
+                rows.add(end - begin == count ? shard : shard.rows(width, begin - first, end - begin));
+            }
+            first += count;
+        }
+        return WeightSource.concat(rows);
+    }
+
+    /**
+     * The logits that some rows of the head make of hidden activations.
+     *
+     * @param hidden [tokens, width]
+     */
+    public Signal logits(Pass pass, Signal hidden, HeadPart part) throws IOException {
+        Signal normed = finalNorm.isPresent() ? finalNorm.get().apply(pass, hidden) : hidden;
+        return pass.linear(normed, part.weight(), Optional.empty());
+    }
+
+    /** The weights of a part of the head and of the norm in front of it. */
+    public List<WeightSource> weights(HeadPart part) {
+        List<WeightSource> weights = new ArrayList<>();
+        finalNorm.ifPresent(norm -> {
+            weights.add(norm.weight());
+            norm.bias().ifPresent(weights::add);
+        });
+        weights.add(part.weight());
+        return weights;
+    }
+
+    private float[] head(
+            ForwardBackend backend, ReadAhead ahead, List<HeadPart> parts, float[] hidden, int batch, int length)
             throws IOException {
         int vocabulary = vocabulary();
         float[] logits = new float[Math.multiplyExact(batch * length, vocabulary)];
-        double[] error = new double[batch * length];
-        try (Pass pass = new Pass(backend, batch, length, weightUnit)) {
-            Signal input = pass.input(hidden, width);
-            Signal normed = finalNorm.isPresent() ? finalNorm.get().apply(pass, input) : input;
-            int column = 0;
-            for (WeightSource shard : head) {
-                int rows = shard.elements() / width;
-                for (int from = 0; from < rows; from += HEAD_ROWS) {
-                    int count = Math.min(HEAD_ROWS, rows - from);
-                    WeightSource part = count == rows ? shard : shard.rows(width, from, count);
-                    Signal columns = pass.linear(normed, part.scaled(logitScale), Optional.empty());
-                    float[] values = pass.read(columns);
-                    for (int t = 0; t < batch * length; t++) {
-                        System.arraycopy(values, t * count, logits, t * vocabulary + column + from, count);
-                        error[t] = Math.max(error[t], columns.error()[t]);
-                    }
+        for (HeadPart part : parts) {
+            try (LayerReading weights = ahead.next();
+                    Pass pass = new Pass(backend, batch, length, 0, weights)) {
+                Signal columns = logits(pass, pass.input(hidden, width), part);
+                float[] values = pass.read(columns);
+                int count = columns.width();
+                for (int t = 0; t < batch * length; t++) {
+                    System.arraycopy(values, t * count, logits, t * vocabulary + part.from(), count);
                 }
-                column += rows;
             }
         }
-        return new Logits(logits, error);
+        return logits;
     }
 }

@@ -90,9 +90,9 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
         Signal c =
                 inner(pass, pass.columns(steps, options.stepRank() + options.state(), options.state()), shard.cNorm());
         Signal raw = pass.linear(low, shard.dtProj(), Optional.empty());
-        float[] bias = shard.dtBias().load();
-        float[] aLog = shard.aLog().load();
-        float[] d = shard.d().load();
+        float[] bias = pass.load(shard.dtBias());
+        float[] aLog = pass.load(shard.aLog());
+        float[] d = pass.load(shard.d());
         double[] dt = wide(pass.read(raw));
         for (int i = 0; i < dt.length; i++) {
             dt[i] = TimeStep.SOFTPLUS.of(dt[i] + bias[i % bias.length]);

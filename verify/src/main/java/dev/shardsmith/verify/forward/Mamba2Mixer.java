@@ -148,9 +148,9 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
         Signal x = pass.columns(convolved, 0, inner);
         Signal b = pass.columns(convolved, inner, groupState);
         Signal c = pass.columns(convolved, inner + groupState, groupState);
-        float[] aLog = shard.aLog().load();
-        float[] skip = shard.d().load();
-        float[] bias = shard.dtBias().load();
+        float[] aLog = pass.load(shard.aLog());
+        float[] skip = pass.load(shard.d());
+        float[] bias = pass.load(shard.dtBias());
         DeviceArray y = pass.own(pass.backend()
                 .scan(
                         shape,

@@ -66,7 +66,7 @@ public record Mamba3Mixer(
         int at = 2 * inner + 2 * columns;
         Signal heads = pass.columns(projected, at, 3 * scan.heads());
         Signal angle = pass.columns(projected, at + 3 * scan.heads(), scan.angles());
-        Mamba3Steps steps = Mamba3Steps.of(pass.read(heads), dtBias.load(), options);
+        Mamba3Steps steps = Mamba3Steps.of(pass.read(heads), pass.load(dtBias), options);
         float[] ones = new float[inner * scan.ranks()];
         Arrays.fill(ones, 1);
         Mamba3Scan.Inputs inputs = new Mamba3Scan.Inputs(
@@ -77,12 +77,12 @@ public record Mamba3Mixer(
                 steps.a(),
                 steps.mix(),
                 wide(pass.read(angle)),
-                bBias.load(),
-                cBias.load(),
-                mimo.isPresent() ? mimo.get().x().load() : ones,
-                d.load());
+                pass.load(bBias),
+                pass.load(cBias),
+                mimo.isPresent() ? pass.load(mimo.get().x()) : ones,
+                pass.load(d));
         double[] o = scan.run(pass.batch(), pass.length(), inputs);
-        float[] y = output(o, pass.read(z));
+        float[] y = output(pass, o, pass.read(z));
         double[] error = new Mamba3Errors(scan, inputs, projected.error(), b.error(), c.error()).of(pass, o, y);
         return pass.linear(pass.signal(y, inner, error), outProj, Optional.empty());
     }
@@ -95,13 +95,14 @@ public record Mamba3Mixer(
     }
 
     /** The gate, the norm of heads and the sum over ranks. */
-    private float[] output(double[] o, float[] z) throws IOException {
+    private float[] output(Pass pass, double[] o, float[] z) throws IOException {
         int headDim = scan.headDim();
         float[] y = new float[z.length];
-        Optional<float[]> weight =
-                outNorm.isPresent() ? Optional.of(outNorm.get().load()) : Optional.empty();
-        Optional<float[]> gates = mimo.isPresent() ? Optional.of(mimo.get().z().load()) : Optional.empty();
-        Optional<float[]> outs = mimo.isPresent() ? Optional.of(mimo.get().o().load()) : Optional.empty();
+        Optional<float[]> weight = outNorm.isPresent() ? Optional.of(pass.load(outNorm.get())) : Optional.empty();
+        Optional<float[]> gates =
+                mimo.isPresent() ? Optional.of(pass.load(mimo.get().z())) : Optional.empty();
+        Optional<float[]> outs =
+                mimo.isPresent() ? Optional.of(pass.load(mimo.get().o())) : Optional.empty();
         for (int cell = 0; cell < z.length / headDim; cell++) {
             int head = cell % scan.heads();
             for (int r = 0; r < scan.ranks(); r++) {

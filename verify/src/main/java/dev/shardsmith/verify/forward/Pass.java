@@ -24,18 +24,30 @@ public final class Pass implements AutoCloseable {
     private final int batch;
     private final int length;
     private final double weightUnit;
+    private final WeightReader weights;
     private final List<DeviceArray> owned = new ArrayList<>();
 
     /**
-     * Begins a pass.
+     * Begins a pass that reads each weight when it is needed.
      *
      * @param weightUnit relative error of every stored weight, for a comparison of weights that were rounded differently
      */
     public Pass(ForwardBackend backend, int batch, int length, double weightUnit) {
+        this(backend, batch, length, weightUnit, WeightReader.direct(backend));
+    }
+
+    /** Begins a pass whose weights may have been read ahead. */
+    public Pass(ForwardBackend backend, int batch, int length, double weightUnit, WeightReader weights) {
         this.backend = backend;
         this.batch = batch;
         this.length = length;
         this.weightUnit = weightUnit;
+        this.weights = weights;
+    }
+
+    /** A pass over other tokens with the same weights. */
+    Pass over(int tokens) {
+        return new Pass(backend, 1, tokens, weightUnit, weights);
     }
 
     int batch() {
@@ -67,8 +79,15 @@ public final class Pass implements AutoCloseable {
         return own(backend.upload(values));
     }
 
+    /** The numbers of a weight; nobody changes them. */
+    float[] load(WeightSource source) throws IOException {
+        return weights.load(source);
+    }
+
+    /** A weight on the device, for as long as this pass. */
     DeviceArray weight(WeightSource source) throws IOException {
-        return upload(source.load());
+        Optional<DeviceArray> kept = weights.kept(source);
+        return kept.isPresent() ? kept.get() : own(weights.upload(source));
     }
 
     /** Exact activations of [tokens, width]. */
@@ -96,10 +115,9 @@ public final class Pass implements AutoCloseable {
                     "a weight of " + weight.elements() + " elements for " + in + " input channels");
         }
         int out = weight.elements() / in;
-        float[] loaded = weight.load();
-        double largest = largest(RowNorms.euclidean(loaded, out, in));
-        Optional<DeviceArray> added = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
-        DeviceArray y = own(backend.linear(x.values(), upload(loaded), added, tokens(), in, out));
+        Product product = product(x.values(), weight, bias, in, out);
+        double largest = product.largestRow();
+        DeviceArray y = own(product.values());
         float[] norms = backend.rowNorms(x.values(), tokens(), in);
         float[] inputs = backend.rowMaxima(x.values(), tokens(), in);
         float[] outputs = backend.rowMaxima(y, tokens(), out);
@@ -109,6 +127,64 @@ public final class Pass implements AutoCloseable {
             error[t] = root(largest * x.error()[t], own, weightUnit * largest * inputs[t]);
         }
         return new Signal(y, out, error);
+    }
+
+    /**
+     * What a weight makes of activations.
+     *
+     * @param values [tokens, rows of the weight]
+     * @param largestRow the largest Euclidean norm of a row of the weight
+     */
+    private record Product(DeviceArray values, double largestRow) {}
+
+    private Product product(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out)
+            throws IOException {
+        Optional<DeviceArray> kept = weights.kept(weight);
+        int rows = (int) Math.max(1, backend.largestWeight() / in);
+        if (kept.isPresent() || out <= rows || weight.stored().isEmpty()) {
+            Optional<DeviceArray> added = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
+            DeviceArray whole = kept.isPresent() ? kept.get() : weights.upload(weight);
+            try {
+                return product(x, whole, added, in, out);
+            } finally {
+                if (kept.isEmpty()) {
+                    whole.close();
+                }
+            }
+        }
+        return productInParts(x, weight, bias, in, out, rows);
+    }
+
+    private Product product(DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int in, int out) {
+        double largest = largest(backend.rowNorms(weight, out, in));
+        return new Product(backend.linear(x, weight, bias, tokens(), in, out), largest);
+    }
+
+    /** So many rows of the weight at a time are on the device. */
+    private Product productInParts(
+            DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out, int rows)
+            throws IOException {
+        List<DeviceArray> parts = new ArrayList<>();
+        List<Integer> widths = new ArrayList<>();
+        double largest = 0;
+        try {
+            for (int from = 0; from < out; from += rows) {
+                int count = Math.min(rows, out - from);
+                int first = from;
+                Product part =
+                        product(x, weight.rows(in, from, count), bias.map(all -> all.rows(1, first, count)), in, count);
+                parts.add(part.values());
+                widths.add(count);
+                largest = Math.max(largest, part.largestRow());
+            }
+            DeviceArray whole = backend.concat(
+                    parts.toArray(DeviceArray[]::new),
+                    tokens(),
+                    widths.stream().mapToInt(Integer::intValue).toArray());
+            return new Product(whole, largest);
+        } finally {
+            parts.forEach(DeviceArray::close);
+        }
     }
 
     Signal columns(Signal x, int from, int count) {
@@ -155,7 +231,7 @@ public final class Pass implements AutoCloseable {
         if (bias.isEmpty()) {
             return sum;
         }
-        float[] row = bias.get().load();
+        float[] row = load(bias.get());
         float[] rows = new float[Math.multiplyExact(tokens(), sum.width())];
         for (int t = 0; t < tokens(); t++) {
             System.arraycopy(row, 0, rows, t * sum.width(), sum.width());
@@ -193,7 +269,7 @@ public final class Pass implements AutoCloseable {
 
     Signal normalize(Signal x, Norm norm, Optional<WeightSource> weight, Optional<WeightSource> bias, int group)
             throws IOException {
-        Optional<float[]> scales = weight.isPresent() ? Optional.of(weight.get().load()) : Optional.empty();
+        Optional<float[]> scales = weight.isPresent() ? Optional.of(load(weight.get())) : Optional.empty();
         Optional<DeviceArray> scale = scales.map(this::upload);
         Optional<DeviceArray> shift = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
         DeviceArray y = own(backend.normalize(x.values(), norm, scale, shift, tokens(), x.width(), group));
@@ -215,7 +291,7 @@ public final class Pass implements AutoCloseable {
 
     Signal convolve(Signal x, WeightSource weight, Optional<WeightSource> bias, Activation f) throws IOException {
         int kernel = weight.elements() / x.width();
-        float[] taps = weight.load();
+        float[] taps = load(weight);
         Optional<DeviceArray> shift = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
         DeviceArray y = own(backend.convolve(x.values(), upload(taps), shift, batch, length, x.width(), kernel, f));
         double largest = largest(RowNorms.euclidean(taps, x.width(), kernel));

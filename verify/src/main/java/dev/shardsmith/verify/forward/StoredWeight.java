@@ -1,12 +1,9 @@
 package dev.shardsmith.verify.forward;
 
-import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.StoredTensor;
-import dev.shardsmith.verify.digest.ElementDecoder;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.util.Optional;
 
 /**
  * A weight as a file holds it.
@@ -15,7 +12,6 @@ import java.nio.ByteOrder;
  * @param tensor where its elements lie; any strides
  */
 public record StoredWeight(String name, StoredTensor tensor) implements WeightSource {
-    private static final int BLOCK = 1 << 18;
     /** Of the types with two bits of mantissa; enough for those with three. */
     private static final double EIGHT_BITS = 0x1p-3;
 
@@ -46,70 +42,31 @@ public record StoredWeight(String name, StoredTensor tensor) implements WeightSo
     }
 
     @Override
+    public Optional<StoredElements> stored() {
+        return StoredElements.of(name, tensor);
+    }
+
+    @Override
     public float[] load() throws IOException {
+        Optional<StoredElements> runs = stored();
+        if (runs.isPresent()) {
+            return runs.get().load();
+        }
         float[] values = new float[elements()];
-        new Reader(values).rows(tensor);
+        rows(tensor, ElementReader.of(name, tensor, (from, to, bytes) -> {}), values, 0);
         return values;
     }
 
-    /** Reads runs of adjacent elements. */
-    private final class Reader {
-        private final float[] values;
-        private final ElementDecoder decoder;
-        private final double[] wide = new double[ElementDecoder.CHUNK];
-        private int at;
-
-        Reader(float[] values) throws CheckpointException {
-            this.values = values;
-            this.decoder = ElementDecoder.of(tensor.dtype())
-                    .filter(found -> found.domain() != ElementDecoder.Domain.LONG)
-                    .orElseThrow(() -> CheckpointException.of(
-                            CheckpointException.Kind.UNSUPPORTED,
-                            tensor.source().name() + ", tensor " + name,
-                            "a weight of type " + tensor.dtype().torchName()));
+    /** As deep as the tensor has dimensions; returns where the next element goes. */
+    private static int rows(StoredTensor view, ElementReader reader, float[] values, int at) throws IOException {
+        if (view.isRowMajor()) {
+            reader.read(view.offset(), view.shape().elements(), values, at);
+            return at + Math.toIntExact(view.shape().elements());
         }
-
-        /** As deep as the tensor has dimensions. */
-        void rows(StoredTensor view) throws IOException {
-            if (view.isRowMajor()) {
-                run(view.offset(), view.shape().elements());
-                return;
-            }
-            for (long i = 0; i < view.shape().size(0); i++) {
-                rows(view.select(0, i));
-            }
+        int next = at;
+        for (long i = 0; i < view.shape().size(0); i++) {
+            next = rows(view.select(0, i), reader, values, next);
         }
-
-        private void run(long offset, long count) throws IOException {
-            int size = tensor.dtype().byteSize();
-            for (long done = 0; done < count; done += BLOCK) {
-                int block = (int) Math.min(BLOCK, count - done);
-                ByteBuffer bytes = tensor.source().readBuffer(offset + done * size, block * size);
-                if (tensor.order() == ByteOrder.BIG_ENDIAN) {
-                    swap(bytes.array(), tensor.dtype().swapUnit());
-                }
-                for (int first = 0; first < block; first += ElementDecoder.CHUNK) {
-                    decode(bytes, first, Math.min(ElementDecoder.CHUNK, block - first));
-                }
-            }
-        }
-
-        private void decode(ByteBuffer bytes, int first, int count) {
-            float sign = tensor.negative() ? -1 : 1;
-            decoder.doubles(bytes, first, count, wide);
-            for (int i = 0; i < count; i++) {
-                values[at++] = sign * (float) wide[i];
-            }
-        }
-
-        private static void swap(byte[] bytes, int unit) {
-            for (int from = 0; from + unit <= bytes.length; from += unit) {
-                for (int i = 0; i < unit / 2; i++) {
-                    byte low = bytes[from + i];
-                    bytes[from + i] = bytes[from + unit - 1 - i];
-                    bytes[from + unit - 1 - i] = low;
-                }
-            }
-        }
+        return next;
     }
 }

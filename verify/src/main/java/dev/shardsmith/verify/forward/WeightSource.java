@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -23,6 +24,11 @@ public interface WeightSource {
 
     /** Reads all elements; nobody changes the array that is returned. */
     float[] load() throws IOException;
+
+    /** Where the elements lie in files, if nothing has to be computed from what lies there. */
+    default Optional<StoredElements> stored() throws IOException {
+        return Optional.empty();
+    }
 
     /** A weight that is in memory already. */
     static WeightSource of(float[] values) {
@@ -84,7 +90,16 @@ public interface WeightSource {
         }
 
         @Override
+        public Optional<StoredElements> stored() throws IOException {
+            return source.stored().map(all -> all.rows(rowWidth, rows));
+        }
+
+        @Override
         public float[] load() throws IOException {
+            Optional<StoredElements> runs = stored();
+            if (runs.isPresent()) {
+                return runs.get().load();
+            }
             float[] all = source.load();
             float[] some = new float[elements()];
             for (int row = 0; row < rows.length; row++) {
@@ -130,6 +145,15 @@ public interface WeightSource {
         @Override
         public double unit() {
             return parts.stream().mapToDouble(WeightSource::unit).max().orElse(0);
+        }
+
+        @Override
+        public Optional<StoredElements> stored() throws IOException {
+            List<StoredElements> all = new ArrayList<>();
+            for (WeightSource part : parts) {
+                part.stored().ifPresent(all::add);
+            }
+            return all.size() == parts.size() ? Optional.of(StoredElements.concat(all)) : Optional.empty();
         }
 
         @Override

@@ -1,0 +1,72 @@
+package dev.shardsmith.verify.check;
+
+import dev.shardsmith.verify.forward.ForwardBackend;
+import dev.shardsmith.verify.forward.LayerReading;
+import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.forward.LayeredModel.HeadPart;
+import dev.shardsmith.verify.forward.Pass;
+import dev.shardsmith.verify.forward.ReadAhead;
+import dev.shardsmith.verify.forward.Signal;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The comparison of two heads, some rows of the vocabulary at a time: neither the weights nor the logits of all of it are in
+ * memory at once.
+ *
+ * <p>Ranks that hold different rows, and a vocabulary that is padded on one side only, do not matter: rows are counted over
+ * all ranks, and those that both sides have are compared.
+ */
+final class HeadComparison {
+    private final LayeredModel left;
+    private final LayeredModel right;
+    private final List<HeadPart> leftParts;
+    private final List<HeadPart> rightParts;
+
+    HeadComparison(LayeredModel left, LayeredModel right) {
+        int vocabulary = Math.min(left.vocabulary(), right.vocabulary());
+        this.left = left;
+        this.right = right;
+        this.leftParts = left.headParts(vocabulary);
+        this.rightParts = right.headParts(vocabulary);
+    }
+
+    /** What is to be read for it. */
+    List<ReadAhead.Step> steps() {
+        List<ReadAhead.Step> steps = new ArrayList<>();
+        for (int i = 0; i < leftParts.size(); i++) {
+            steps.add(new ReadAhead.Step(
+                    "head", List.of(left.weights(leftParts.get(i)), right.weights(rightParts.get(i)))));
+        }
+        return steps;
+    }
+
+    /**
+     * Runs it.
+     *
+     * @param hidden [tokens, width]
+     */
+    Deviation run(ForwardBackend backend, float[] hidden, int batch, ReadAhead ahead) throws IOException {
+        double unit = StoredUnits.difference(left.head(), right.head());
+        int length = hidden.length / left.width() / batch;
+        Deviation all = Deviation.none();
+        for (int i = 0; i < leftParts.size(); i++) {
+            try (LayerReading weights = ahead.next()) {
+                Output a = logits(left, leftParts.get(i), hidden, new Pass(backend, batch, length, unit, weights));
+                Output b = logits(right, rightParts.get(i), hidden, new Pass(backend, batch, length, unit, weights));
+                int columns = a.values().length / (batch * length);
+                all = all.and(
+                        Deviation.of(a, b, columns, columns), leftParts.get(i).from());
+            }
+        }
+        return all;
+    }
+
+    private static Output logits(LayeredModel model, HeadPart part, float[] hidden, Pass pass) throws IOException {
+        try (pass) {
+            Signal logits = model.logits(pass, pass.input(hidden, model.width()), part);
+            return new Output(pass.read(logits), logits.error());
+        }
+    }
+}

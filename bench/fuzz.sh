@@ -26,16 +26,22 @@ if [ -z "${FUZZ_CLASSPATH:-}" ]; then
 fi
 
 run() { # number, target
-  local class=${2%#*} method=${2#*#} work
+  local class=${2%#*} method=${2#*#} work end left
   work=$folder/$1-$method
+  end=$((SECONDS + seconds))
   mkdir -p "$work/corpus" "$work/found"
-  # Jazzer goes on after a finding, so that one does not end the run; -timeout ends it, with the input kept. The first inputs
-  # are slow while Java compiles, so slow units are told from one second on, but only several seconds end the run.
-  "$java" -Xmx256m -XX:+UseSerialGC -cp "$FUZZ_CLASSPATH" com.code_intelligence.jazzer.Jazzer \
-    --target_class="$package.$class" --target_method="$method" --instrumentation_includes="$package.**" \
-    --keep_going=20 --reproducer_path="$work/found" -artifact_prefix="$work/found/" -max_total_time="$seconds" \
-    -timeout=10 -report_slow_units=1 -max_len=4096 -reload=0 -print_final_stats=1 -seed="$1" \
-    "$work/corpus" "formats/src/test/resources/${package//.//}/${class//.//}Inputs/$method" > "$work/log" 2>&1 || true
+  : > "$work/log"
+  # Jazzer goes on after a finding; an input that takes half a minute or all memory ends it, so it is started again. Slow units
+  # are told from one second on: the first may be, while Java loads classes.
+  for _ in {1..20}; do
+    left=$((end - SECONDS))
+    ((left > 0)) || break
+    "$java" -Xmx256m -XX:+UseSerialGC -cp "$FUZZ_CLASSPATH" com.code_intelligence.jazzer.Jazzer \
+      --target_class="$package.$class" --target_method="$method" --instrumentation_includes="$package.**" \
+      --keep_going=20 --reproducer_path="$work/found" -artifact_prefix="$work/found/" -max_total_time="$left" \
+      -timeout=30 -report_slow_units=1 -max_len=4096 -reload=0 -print_final_stats=1 -seed="$1" \
+      "$work/corpus" "formats/src/test/resources/${package//.//}/${class//.//}Inputs/$method" >> "$work/log" 2>&1 || true
+  done
 }
 
 for ((i = 0; i < processes; i++)); do

@@ -60,16 +60,62 @@ public record MambaConfig(Map<String, Object> fields) {
         return !Boolean.FALSE.equals(fields.get("tie_embeddings"));
     }
 
-    /** Rows of the MLP inside an attention layer's projection, on a shard with these rows and columns. */
-    long attentionMlp(long rows, long columns) {
-        long wanted = AttentionSizes.number(section("attn_cfg"), "mlp_dim", 0);
-        if (wanted == 0) {
-            return 0;
-        }
-        // rows = q + 2 q / queriesPerKey + mlp and columns = q + mlp / 2 hold on every shard.
-        long perKey = queriesPerKey();
-        double queries = (rows - 2.0 * columns) / (2.0 / perKey - 1.0);
-        return perKey == 2 ? (wanted + 255) / 256 * 256 : Math.round(2 * (columns - queries));
+    /** True if the config says how wide the model is, so that its other fields or their defaults say the rest. */
+    boolean isComplete() {
+        return AttentionSizes.number(fields, "d_model", 0) > 0;
+    }
+
+    /** True if the config says how many heads attention layers have. */
+    boolean knowsHeads() {
+        return AttentionSizes.number(section("attn_cfg"), "num_heads", 0) > 0;
+    }
+
+    /** Number of layers, 0 if it is not said. */
+    long layers() {
+        return AttentionSizes.number(fields, "n_layer", 0);
+    }
+
+    /** Inner channels of a mixer; expand may be a fraction. */
+    long inner() {
+        double expand = section("ssm_cfg").get("expand") instanceof Number factor ? factor.doubleValue() : 2;
+        return (long) (expand * AttentionSizes.number(fields, "d_model", 0));
+    }
+
+    /** Inner channels that go through the scan of a Mamba-2 mixer. */
+    long scanChannels() {
+        return AttentionSizes.number(section("ssm_cfg"), "d_ssm", inner());
+    }
+
+    /** States of a head. */
+    long states() {
+        return AttentionSizes.number(section("ssm_cfg"), "d_state", 128);
+    }
+
+    /** Channels of the MLPs, 0 if there are none. */
+    long mlpChannels() {
+        return roundedUp(AttentionSizes.number(fields, "d_intermediate", 0), MambaRules.MLP_MULTIPLE);
+    }
+
+    /** Query heads of attention layers. */
+    long attentionHeads() {
+        return AttentionSizes.number(section("attn_cfg"), "num_heads", 0);
+    }
+
+    /** Channels of the MLP inside an attention layer's projection, 0 if there is none. */
+    long attentionMlpChannels() {
+        return roundedUp(AttentionSizes.number(section("attn_cfg"), "mlp_dim", 0), 256) / 2;
+    }
+
+    /** Rows of the embedding, with padding; 0 if it is not said. */
+    long vocabularyRows() {
+        return roundedUp(
+                AttentionSizes.number(fields, "vocab_size", 0),
+                AttentionSizes.number(fields, "pad_vocab_size_multiple", 8));
+    }
+
+    private static long roundedUp(long number, long multiple) {
+        long step = Math.max(1, multiple);
+        return number <= 0 || number > Long.MAX_VALUE - step ? 0 : (number + step - 1) / step * step;
     }
 
     /** The Hugging Face config of a Mamba or Mamba2 model, or what keeps it from being one. */

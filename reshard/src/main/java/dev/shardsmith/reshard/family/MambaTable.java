@@ -3,9 +3,9 @@ package dev.shardsmith.reshard.family;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The parameters of mamba_ssm's models and how a tensor-parallel run divides each.
@@ -66,10 +66,13 @@ final class MambaTable {
             none      lm_head.weight                                 0   V=V
             none      backbone.norm_f.weight                         -
             none      backbone.norm_f.bias                           -
+            none      column.weight                                  0   =any
+            none      column.bias                                    0   =any
+            none      row.weight                                     1   =any
+            none      row.bias                                       0!
             """;
 
-    private static final Pattern LAYER = Pattern.compile("(backbone\\.layers\\.\\d{1,9}\\.)(.+)");
-    private static final List<Row> TABLE = parse();
+    private static final Map<String, List<Row>> TABLE = parse().stream().collect(Collectors.groupingBy(Row::suffix));
 
     /**
      * One row.
@@ -86,24 +89,17 @@ final class MambaTable {
      * A part along the cut axis.
      *
      * @param name the field's name; {@code B#} is repeated for each rank of Mamba-3's MIMO form
-     * @param width symbol of its width; V and d stand for the whole axis
+     * @param width symbol of its width; V, d and any stand for the whole axis
      * @param shared true if every rank holds it whole
      */
     record Part(String name, String width, boolean shared) {}
 
     private MambaTable() {}
 
-    /** Prefix and suffix of a key; the prefix is empty for the model's own parameters. */
-    static String[] split(String key) {
-        Matcher layer = LAYER.matcher(key);
-        return layer.matches() ? new String[] {layer.group(1), layer.group(2)} : new String[] {"", key};
-    }
-
     /** The row of a parameter. */
     static Optional<Row> find(String suffix, MambaSizes.Kind kind) {
-        return TABLE.stream()
-                .filter(row -> row.suffix().equals(suffix)
-                        && row.kind().map(kind::equals).orElse(true))
+        return TABLE.getOrDefault(suffix, List.of()).stream()
+                .filter(row -> row.kind().map(kind::equals).orElse(true))
                 .findFirst();
     }
 

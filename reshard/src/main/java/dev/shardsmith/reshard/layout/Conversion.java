@@ -28,6 +28,7 @@ public final class Conversion {
             throw noEquivalent(source, to);
         }
         UnusableOptions.refuse(options, source.family(), to);
+        requireMerged(source);
         return switch (to) {
             case MEGATRON -> MegatronWriter.plan(source, options);
             case HUGGINGFACE ->
@@ -39,6 +40,20 @@ public final class Conversion {
             case SAFETENSORS -> PlainFiles.planSafetensors(source, options);
             case PT -> PlainFiles.planPt(source, options);
         };
+    }
+
+    /** Shards that no rule knows how to put together cannot be written as anything. */
+    private static void requireMerged(ModelView source) throws CheckpointException {
+        if (source.family() == Family.MAMBA_SSM
+                && source.ranks().size() > 1
+                && !source.unknown().isEmpty()) {
+            throw CheckpointException.of(
+                            Kind.REFUSED,
+                            source.path().toString(),
+                            "no rule says how the ranks share these parameters: " + String.join(", ", source.unknown()))
+                    .withHint("--rule '" + source.unknown().get(0)
+                            + "=replicate', or =column (each rank has some rows), or =row (some columns)");
+        }
     }
 
     /** The layouts that a family can be written in. */

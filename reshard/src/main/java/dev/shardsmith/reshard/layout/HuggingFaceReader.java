@@ -68,7 +68,7 @@ final class HuggingFaceReader {
         switch (type) {
             case "nemotron_h" -> nemotron();
             case "mamba", "mamba2" -> {
-                return MambaReader.readHuggingFace(view, config, weights);
+                return MambaReader.readHuggingFace(view, config, weights, options.rules());
             }
             default -> {
                 view.family(Family.HUGGINGFACE);

@@ -13,6 +13,7 @@ import dev.shardsmith.reshard.family.MambaNames;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.Placement;
+import dev.shardsmith.reshard.rule.UserRule;
 import dev.shardsmith.reshard.state.ModelState;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
@@ -37,10 +38,12 @@ final class MambaReader {
 
     private final ModelViewBuilder view;
     private final MambaConfig config;
+    private final List<UserRule> rules;
 
-    private MambaReader(ModelViewBuilder view, MambaConfig config) {
+    private MambaReader(ModelViewBuilder view, MambaConfig config, List<UserRule> rules) {
         this.view = view;
         this.config = config;
+        this.rules = rules;
     }
 
     /** Opens mamba_ssm files that were located. */
@@ -62,13 +65,14 @@ final class MambaReader {
         MambaConfig config = MambaConfig.isOne(fields) || fields.isEmpty()
                 ? new MambaConfig(fields)
                 : MambaConfig.ofHuggingFace(fields);
-        return new MambaReader(view, config).read(ranks);
+        return new MambaReader(view, config, options.rules()).read(ranks);
     }
 
     /** Fills the view of a Hugging Face folder. */
-    static ModelView readHuggingFace(ModelViewBuilder view, Map<String, Object> config, WeightFiles weights)
+    static ModelView readHuggingFace(
+            ModelViewBuilder view, Map<String, Object> config, WeightFiles weights, List<UserRule> rules)
             throws IOException {
-        return new MambaReader(view, MambaConfig.ofHuggingFace(config)).read(List.of(weights.tensors()));
+        return new MambaReader(view, MambaConfig.ofHuggingFace(config), rules).read(List.of(weights.tensors()));
     }
 
     private ModelView read(List<Map<String, StoredTensor>> files) throws IOException {
@@ -83,13 +87,16 @@ final class MambaReader {
             rank.forEach((name, data) -> own.put(name, data.shape()));
             shapes.add(own);
         }
-        MambaDivisions divisions = MambaDivisions.measured(shapes, config);
+        MambaDivisions divisions = MambaDivisions.measured(shapes, config, rules);
         divisions.warnings().forEach(view::addWarning);
         boolean tied = config.tied() && ranks.get(0).containsKey(EMBEDDING);
         for (String name : ranks.get(0).keySet()) {
             Division division = divisions.divisions().get(name);
             if (division == null) {
                 view.addUnknown(name);
+                if (ranks.size() > 1) {
+                    view.addWarning(name + ": no rule says how ranks share it; rank 0's is shown");
+                }
                 division = new Division.Replicated();
             }
             if (!(tied && name.equals(HEAD))) {

@@ -81,8 +81,8 @@ final class MambaWriter {
     }
 
     private void ranks(int world) throws CheckpointException {
-        requireKnown(world);
-        MambaDivisions divisions = MambaDivisions.planned(shapes, config, world, multiple());
+        MambaDivisions divisions = MambaDivisions.planned(shapes, config, world, multiple(), options.rules());
+        requireKnown(divisions.unknown(), world);
         for (int rank = 0; rank < world; rank++) {
             String path = world == 1 ? "pytorch_model.bin" : "rank_" + rank + ".pt";
             ArchiveContent content = new ArchiveContent(path, layout);
@@ -125,9 +125,11 @@ final class MambaWriter {
         });
     }
 
-    private void requireKnown(int world) throws CheckpointException {
-        if (world > 1 && !source.unknown().isEmpty()) {
-            throw refused("no rule says how these parameters are divided: " + String.join(", ", source.unknown()));
+    private void requireKnown(List<String> unknown, int world) throws CheckpointException {
+        if (world > 1 && !unknown.isEmpty()) {
+            throw refused("no rule says how these parameters are divided: " + String.join(", ", unknown))
+                    .withHint(
+                            "--rule '" + unknown.get(0) + "=replicate', or =column (its rows), or =row (its columns)");
         }
     }
 

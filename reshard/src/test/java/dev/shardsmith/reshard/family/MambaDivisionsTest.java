@@ -13,6 +13,7 @@ import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.rule.Component;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.Placement;
+import dev.shardsmith.reshard.rule.UserRule;
 import dev.shardsmith.testdata.Cases;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
@@ -30,10 +31,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 class MambaDivisionsTest {
     static Stream<Path> modules() {
-        return TestData.cases("mamba-ssm-tp").stream()
-                .filter(folder -> folder.getFileName().toString().matches("(mamba2|mha|gated_mlp|embeddings).*"));
+        return TestData.cases("mamba-ssm-tp").stream();
     }
 
+    /** The shards are of single modules, so their names are bare: what they are is told from the names. */
     @ParameterizedTest
     @MethodSource("modules")
     void ranksOfRealModulesMergeIntoTheWholeAndSplitAgain(Path folder) throws Exception {
@@ -41,30 +42,77 @@ class MambaDivisionsTest {
         JsonNode info = expected.get("info");
         int world = expected.get("world_size").asInt();
         MambaConfig config = config(info);
+        // Nothing but a name tells the two kinds of Linear apart where they divide evenly and have no bias.
+        List<UserRule> rules = switch (info.get("module").asText()) {
+            case "ColumnParallelLinear" -> List.of(UserRule.parse("weight=column"), UserRule.parse("bias=column"));
+            case "RowParallelLinear" -> List.of(UserRule.parse("weight=row"));
+            default -> List.of();
+        };
         try (FilePool pool = new FilePool()) {
-            Map<String, StoredTensor> full = tensors(pool, folder.resolve("full.pt"), info);
+            Map<String, StoredTensor> full = tensors(pool, folder.resolve("full.pt"));
             List<Map<String, StoredTensor>> ranks = new ArrayList<>();
             List<Map<String, Shape>> shapes = new ArrayList<>();
             for (int rank = 0; rank < world; rank++) {
-                Map<String, StoredTensor> own = tensors(pool, folder.resolve("rank" + rank + ".pt"), info);
+                Map<String, StoredTensor> own = tensors(pool, folder.resolve("rank" + rank + ".pt"));
                 ranks.add(own);
                 shapes.add(shapes(own));
             }
-            MambaDivisions measured = MambaDivisions.measured(shapes, config);
+            MambaDivisions measured = MambaDivisions.measured(shapes, config, rules);
             Optional<Long> multiple = info.has("multiple_of")
                     ? Optional.of(info.get("multiple_of").asLong())
                     : Optional.empty();
-            MambaDivisions planned = MambaDivisions.planned(shapes(full), config, world, multiple);
+            MambaDivisions planned = MambaDivisions.planned(shapes(full), config, world, multiple, rules);
             assertThat(measured.unknown()).isEmpty();
+            assertThat(planned.unknown()).isEmpty();
+            boolean linear = info.get("module").asText().endsWith("Linear");
             for (Map.Entry<String, StoredTensor> entry : full.entrySet()) {
                 String name = entry.getKey();
                 assertThat(measured.shapes().get(name))
                         .as(name)
                         .isEqualTo(entry.getValue().shape());
                 checkRanks(name, entry.getValue(), measured.divisions().get(name), ranks);
-                checkRanks(name, entry.getValue(), planned.divisions().get(name), ranks);
+                if (!linear) {
+                    checkRanks(name, entry.getValue(), planned.divisions().get(name), ranks);
+                }
+            }
+            if (linear) {
+                checkLinear(full, ranks, info.get("multiple_of").asLong(), rules);
             }
         }
+    }
+
+    /** A Linear's own multiple, with the axis that it cuts. */
+    private static void checkLinear(
+            Map<String, StoredTensor> full, List<Map<String, StoredTensor>> ranks, long multiple, List<UserRule> rules)
+            throws IOException {
+        int axis = rules.size() == 2 ? 0 : 1;
+        for (Map.Entry<String, StoredTensor> entry : full.entrySet()) {
+            Division division = new Division.RankZeroOnly();
+            if (entry.getKey().equals("weight") || axis == 0) {
+                long width = entry.getValue().shape().size(axis);
+                division = new Division.Split(axis, List.of(new Component("", width, multiple)));
+            }
+            checkRanks(entry.getKey(), entry.getValue(), division, ranks);
+        }
+    }
+
+    /** Uneven rows, or where the bias lies, tell without a rule which kind of Linear it is. */
+    @Test
+    void tellsTheKindsOfLinearApartWhereTheShardsDo() throws CheckpointException {
+        Shape bias = Shape.of(3);
+        Map<String, Shape> shard = Map.of("weight", Shape.of(3, 5), "bias", bias);
+        MambaConfig config = new MambaConfig(Map.of());
+        MambaDivisions column = MambaDivisions.measured(List.of(shard, shard), config, List.of());
+        assertThat(column.shapes()).isEqualTo(Map.of("weight", Shape.of(6, 5), "bias", Shape.of(6)));
+        MambaDivisions row =
+                MambaDivisions.measured(List.of(shard, Map.of("weight", Shape.of(3, 5))), config, List.of());
+        assertThat(row.shapes()).isEqualTo(Map.of("weight", Shape.of(3, 10), "bias", bias));
+        MambaDivisions uneven = MambaDivisions.measured(
+                List.of(Map.of("weight", Shape.of(4, 5)), Map.of("weight", Shape.of(3, 5))), config, List.of());
+        assertThat(uneven.shapes()).isEqualTo(Map.of("weight", Shape.of(7, 5)));
+        MambaDivisions unclear = MambaDivisions.measured(
+                List.of(Map.of("weight", Shape.of(4, 5)), Map.of("weight", Shape.of(4, 5))), config, List.of());
+        assertThat(unclear.unknown()).containsExactly("weight");
     }
 
     private static void checkRanks(
@@ -96,9 +144,11 @@ class MambaDivisionsTest {
         Map<String, Shape> shapes = new LinkedHashMap<>();
         shapes.put("backbone.embedding.weight", Shape.of(50280, 8));
         shapes.put("lm_head.weight", Shape.of(50280, 8));
-        assertThatThrownBy(() -> MambaDivisions.planned(shapes, new MambaConfig(Map.of()), 7, Optional.empty()))
+        assertThatThrownBy(
+                        () -> MambaDivisions.planned(shapes, new MambaConfig(Map.of()), 7, Optional.empty(), List.of()))
                 .isInstanceOf(CheckpointException.class)
-                .hasMessageContaining("vocabulary rows")
+                .hasMessageContaining("50280 rows of the vocabulary do not divide evenly by 7")
+                .hasMessageContaining("try: --tp 6 or --tp 8")
                 .hasMessageContaining("sizes that divide it: 1, 2, 3, 4, 5, 6, 8, 10, 12");
     }
 
@@ -115,7 +165,7 @@ class MambaDivisionsTest {
                         Shape.of(4, 25),
                         "backbone.layers.0.mlp.fc1.weight",
                         Shape.of(50, 4)));
-        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of())))
+        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of()))
                 .hasMessageContaining("rank 0 of 2 holds 24")
                 .hasMessageContaining("gives it 25")
                 .hasMessageContaining("off by 1");
@@ -167,15 +217,10 @@ class MambaDivisionsTest {
         return new MambaConfig(Map.of("ssm_cfg", ssm, "attn_cfg", attention));
     }
 
-    private static Map<String, StoredTensor> tensors(FilePool pool, Path file, JsonNode info) throws IOException {
-        String prefix = switch (info.get("module").asText()) {
-            case "GatedMLP" -> "backbone.layers.0.mlp.";
-            case "ParallelEmbeddings" -> "backbone.embedding.";
-            default -> "backbone.layers.0.mixer.";
-        };
+    private static Map<String, StoredTensor> tensors(FilePool pool, Path file) throws IOException {
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
         for (NamedTensor tensor : TorchFile.open(pool, file).tensors()) {
-            tensors.put(prefix + tensor.name(), tensor.tensor().data().orElseThrow());
+            tensors.put(tensor.name(), tensor.tensor().data().orElseThrow());
         }
         return tensors;
     }

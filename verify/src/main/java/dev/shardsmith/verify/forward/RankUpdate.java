@@ -1,16 +1,118 @@
 package dev.shardsmith.verify.forward;
 
 /**
- * {@code y += Σ_k a[k] · b[k]}: the loop that every matrix product here is made of.
+ * {@code y += Σ_k a[k] · b[k]}: the loops that every matrix product here is made of.
  *
  * <p>The rows of {@code b} are arrays of their own and not slices of one: HotSpot's vectoriser then proves that they do
- * not overlap {@code y}. Six rows a pass is what its unrolling limit allows; {@code y} is then loaded and stored once
- * for six multiply-adds.
+ * not overlap {@code y}. Three rows of {@code y} and three of {@code b} at a time, or one and six, are what its limits
+ * allow; of these, three and three need the fewest loads and stores for a multiplication.
  */
 final class RankUpdate {
     private static final int ROWS = 6;
+    private static final int BLOCK = 3;
+    /** Floats of a cache line. */
+    private static final int LINE = 16;
+    /** Floats that would fit the header of an array. */
+    private static final int HEADER = 4;
 
     private RankUpdate() {}
+
+    /**
+     * Rows for sums or factors. Made one after the other they lie alike in their cache lines, because a row with its header fills whole
+     * lines; accesses to several of them then cross lines together or, after the first few, not at all.
+     */
+    static float[][] rows(int count, int width) {
+        int padded = (width + HEADER + LINE - 1) / LINE * LINE - HEADER;
+        return new float[count][padded];
+    }
+
+    /**
+     * Adds to each of the first {@code count} rows of {@code y} rows [first, first + inner) of {@code b}, scaled by
+     * {@code a[aBase + row · aStride + k]}, in elements [0, to).
+     */
+    static void addAll(
+            float[][] y, int count, float[][] b, int first, int inner, float[] a, int aBase, int aStride, int to) {
+        int row = 0;
+        for (; row + BLOCK <= count; row += BLOCK) {
+            three(y, row, b, first, inner, a, aBase + row * aStride, aStride, to);
+        }
+        for (; row < count; row++) {
+            add(y[row], b, first, inner, a, aBase + row * aStride, 0, to);
+        }
+    }
+
+    private static void three(
+            float[][] y, int row, float[][] b, int first, int inner, float[] a, int aBase, int aStride, int to) {
+        int k = 0;
+        for (; k + BLOCK <= inner; k += BLOCK) {
+            int r = first + k;
+            int s = aBase + k;
+            int t = s + aStride;
+            int u = t + aStride;
+            threeByThree(
+                    y[row],
+                    y[row + 1],
+                    y[row + 2],
+                    b[r],
+                    b[r + 1],
+                    b[r + 2],
+                    a[s],
+                    a[s + 1],
+                    a[s + 2],
+                    a[t],
+                    a[t + 1],
+                    a[t + 2],
+                    a[u],
+                    a[u + 1],
+                    a[u + 2],
+                    to);
+        }
+        if (k < inner) {
+            for (int i = 0; i < BLOCK; i++) {
+                add(y[row + i], b, first + k, inner - k, a, aBase + i * aStride + k, 0, to);
+            }
+        }
+    }
+
+    /** Loads come before sums and stores after them: in another order the vectoriser gives up. */
+    private static void threeByThree(
+            float[] y0,
+            float[] y1,
+            float[] y2,
+            float[] b0,
+            float[] b1,
+            float[] b2,
+            float a00,
+            float a01,
+            float a02,
+            float a10,
+            float a11,
+            float a12,
+            float a20,
+            float a21,
+            float a22,
+            int to) {
+        for (int j = 0; j < to; j++) {
+            float v0 = b0[j];
+            float v1 = b1[j];
+            float v2 = b2[j];
+            float s0 = y0[j];
+            float s1 = y1[j];
+            float s2 = y2[j];
+            s0 = Math.fma(a00, v0, s0);
+            s1 = Math.fma(a10, v0, s1);
+            s2 = Math.fma(a20, v0, s2);
+            s0 = Math.fma(a01, v1, s0);
+            s1 = Math.fma(a11, v1, s1);
+            s2 = Math.fma(a21, v1, s2);
+            s0 = Math.fma(a02, v2, s0);
+            s1 = Math.fma(a12, v2, s1);
+            s2 = Math.fma(a22, v2, s2);
+            y0[j] = s0;
+            y1[j] = s1;
+            y2[j] = s2;
+        }
+    }
 
     /**
      * Adds rows [first, first + count) of {@code b}, scaled by {@code a[aBase + k]}, to elements [from, to) of {@code y}.

@@ -124,6 +124,7 @@ final class ConvertCommand implements Command {
                 out.json(name(), ExitCode.OK.status(), report::write);
             } else {
                 report.print(out);
+                report.printUneven(out);
                 out.line("%-10s %s of buffers for %d workers"
                         .formatted("memory", ByteSize.format(options.memory()), options.workers()));
             }

@@ -6,6 +6,7 @@ import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.StateTree;
+import dev.shardsmith.verify.inspect.Holders;
 import dev.shardsmith.verify.inspect.Inspection;
 import dev.shardsmith.verify.inspect.TensorSurvey;
 import dev.shardsmith.verify.report.HtmlReport;
@@ -42,7 +43,10 @@ final class InspectCommand implements Command {
     @Override
     public Options options() {
         Options options = Flags.of(
-                Flags.optional("tensors", "GLOB", "list the tensors whose names match, or all"),
+                Flags.optional(
+                        "tensors",
+                        "GLOB",
+                        "list the tensors whose names match, or all, and which rank holds which part of them"),
                 Flags.optional(
                         "objects", "PATH", "list what is no tensor, from this path on, such as args.hidden_size"),
                 Flags.flag("stats", "read the tensors and show minimum, maximum, mean, zeros and more"),
@@ -105,7 +109,10 @@ final class InspectCommand implements Command {
                 HtmlReport.write(InspectReport.of(inspection, read, wasted, state, Version.line()), html.get());
             }
             if (line.has("json")) {
-                InspectJson document = new InspectJson(view, summary, tensors, surveys, objects);
+                // A distributed checkpoint's chunks are archives of their own, which are opened for --tensors only.
+                boolean divided = view.ranks().size() > 1 || line.has("tensors");
+                Optional<Holders> holders = divided ? Optional.of(Holders.of(view)) : Optional.empty();
+                InspectJson document = new InspectJson(view, summary, tensors, surveys, objects, holders);
                 out.json(name(), ExitCode.OK.status(), json -> {
                     document.write(json);
                     if (placement.isPresent()) {
@@ -116,7 +123,7 @@ final class InspectCommand implements Command {
                 InspectText text = new InspectText(out, view, summary);
                 text.summary();
                 if (line.has("tensors") && surveys.isEmpty()) {
-                    text.tensors(tensors);
+                    text.tensors(tensors, Holders.of(view));
                 }
                 surveys.ifPresent(text::statistics);
                 objects.ifPresent(text::objects);

@@ -2,8 +2,12 @@ package dev.shardsmith.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.formats.DType;
+import dev.shardsmith.reshard.region.Box;
+import dev.shardsmith.reshard.region.Shares;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.RankShard;
+import dev.shardsmith.verify.inspect.Holders;
 import dev.shardsmith.verify.inspect.ReplicaDisagreement;
 import dev.shardsmith.verify.inspect.TensorSurvey;
 import java.io.IOException;
@@ -17,7 +21,8 @@ record InspectJson(
         CheckpointSummary summary,
         List<LogicalTensor> tensors,
         Optional<List<TensorSurvey>> surveys,
-        Optional<List<ObjectTree.Entry>> objects)
+        Optional<List<ObjectTree.Entry>> objects,
+        Optional<Holders> holders)
         implements JsonBody {
     @Override
     public void write(JsonGenerator json) throws IOException {
@@ -54,9 +59,48 @@ record InspectJson(
         JsonParts.shape(json, "shape", tensor.shape());
         json.writeNumberField("bytes", tensor.bytes());
         json.writeStringField("division", tensor.division());
+        if (holders.isPresent()) {
+            held(json, holders.get(), holders.get().of(tensor));
+        }
         if (surveys.isPresent() && surveys.get().get(index).figures().isPresent()) {
             statistics(json, surveys.get().get(index));
         }
+        json.writeEndObject();
+    }
+
+    /** Who holds which rows: the divided axis, and for each file its ranges on it, or its boxes where several are divided. */
+    private static void held(JsonGenerator json, Holders holders, Shares shares) throws IOException {
+        json.writeObjectFieldStart("held");
+        if (shares.axis().isPresent()) {
+            json.writeNumberField("axis", shares.axis().getAsInt());
+        } else {
+            json.writeNullField("axis");
+        }
+        json.writeArrayFieldStart("by");
+        for (String file : shares.boxes().keySet()) {
+            json.writeStartObject();
+            json.writeStringField("file", file);
+            Optional<RankShard> rank = holders.rank(file);
+            if (rank.isPresent()) {
+                json.writeNumberField("tp", rank.get().tensor());
+                json.writeNumberField("pp", rank.get().pipeline());
+                json.writeNumberField("ep", rank.get().expert());
+            }
+            if (shares.axis().isPresent()) {
+                JsonParts.ranges(json, shares.ranges(file));
+            } else if (!shares.whole()) {
+                json.writeArrayFieldStart("boxes");
+                for (Box box : shares.boxes().get(file)) {
+                    json.writeStartObject();
+                    JsonParts.array(json, "offset", box.offset());
+                    JsonParts.array(json, "size", box.size());
+                    json.writeEndObject();
+                }
+                json.writeEndArray();
+            }
+            json.writeEndObject();
+        }
+        json.writeEndArray();
         json.writeEndObject();
     }
 

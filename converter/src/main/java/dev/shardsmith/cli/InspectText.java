@@ -3,10 +3,14 @@ package dev.shardsmith.cli;
 import dev.shardsmith.cli.terminal.ByteSize;
 import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.Table;
+import dev.shardsmith.cli.terminal.Wrapping;
 import dev.shardsmith.reshard.pattern.LayerKind;
+import dev.shardsmith.reshard.region.Shares;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.verify.inspect.Holders;
 import dev.shardsmith.verify.inspect.TensorSurvey;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -15,6 +19,16 @@ import java.util.stream.Collectors;
 /** What is in a checkpoint, as text. */
 final class InspectText {
     private static final int MOST_UNKNOWN = 10;
+
+    /** Characters of a bar of holders. */
+    private static final int BAR = 16;
+
+    /** Columns of a terminal that has room for a bar and for words. */
+    private static final int ROOMY = 120;
+
+    private static final String LEGEND =
+            "held by: each character is an equal share of the divided dimension and names the "
+                    + "tensor-parallel rank that has it; = stands for all ranks. --json lists the ranges.";
 
     private final Out out;
     private final ModelView view;
@@ -105,23 +119,54 @@ final class InspectText {
         };
     }
 
-    void tensors(List<LogicalTensor> tensors) {
+    /** Lists tensors; of a checkpoint of several ranks also a bar of who holds what. */
+    void tensors(List<LogicalTensor> tensors, Holders holders) throws IOException {
         Table table = new Table()
                 .column("tensor", Table.Align.LEFT)
                 .column("type", Table.Align.LEFT)
                 .column("shape", Table.Align.LEFT)
-                .column("size", Table.Align.RIGHT)
-                .column("divided", Table.Align.LEFT);
+                .column("size", Table.Align.RIGHT);
+        boolean several = holders.hasRanks();
+        boolean staged = view.parallelism().pipeline() > 1;
+        if (staged) {
+            table.column("pp", Table.Align.LEFT);
+        }
+        if (several) {
+            table.fixedColumn("held by", Table.Align.LEFT);
+        }
+        // The bar says how a tensor is divided; where there is little room, that is enough.
+        boolean roomy = !several || out.terminal().tableColumns() >= ROOMY;
+        if (roomy) {
+            table.column("divided", Table.Align.LEFT);
+        }
         for (LogicalTensor tensor : tensors) {
-            table.row(
+            List<String> cells = new ArrayList<>(List.of(
                     tensor.name(),
                     tensor.dtype().shortName(),
                     tensor.shape().toString(),
-                    ByteSize.format(tensor.bytes()),
-                    tensor.division());
+                    ByteSize.format(tensor.bytes())));
+            Shares shares = holders.of(tensor);
+            if (staged) {
+                cells.add(shares.boxes().keySet().stream()
+                        .flatMap(file -> holders.rank(file).stream())
+                        .map(rank -> String.valueOf(rank.pipeline()))
+                        .distinct()
+                        .collect(Collectors.joining(",")));
+            }
+            if (several) {
+                cells.add(holders.bar(shares, BAR));
+            }
+            if (roomy) {
+                cells.add(tensor.division());
+            }
+            table.row(cells.toArray(new String[0]));
         }
         out.line();
         out.table(table);
+        if (several) {
+            out.line();
+            Wrapping.lines(LEGEND, out.terminal().columns()).forEach(out::line);
+        }
     }
 
     void statistics(List<TensorSurvey> surveys) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.view.Parallelism;
 import java.io.IOException;
+import java.util.List;
 
 /** Parts that several commands' JSON documents have in common. */
 final class JsonParts {
@@ -18,6 +19,15 @@ final class JsonParts {
     static void array(JsonGenerator json, String field, long[] numbers) throws IOException {
         json.writeFieldName(field);
         json.writeArray(numbers, 0, numbers.length);
+    }
+
+    /** A field {@code ranges}: pairs of first index and index after the last. */
+    static void ranges(JsonGenerator json, List<long[]> ranges) throws IOException {
+        json.writeArrayFieldStart("ranges");
+        for (long[] range : ranges) {
+            json.writeArray(range, 0, range.length);
+        }
+        json.writeEndArray();
     }
 
     /** A field with the sizes of all groups. */

@@ -46,6 +46,11 @@ final class PlanReport {
         plan.notes().forEach(note -> line(out, "note", note));
     }
 
+    /** Prints who would get what, where that is not equally much. */
+    void printUneven(Out out) {
+        UnevenShares.of(plan).print(out);
+    }
+
     void write(JsonGenerator json) throws IOException {
         Ledger ledger = plan.ledger();
         json.writeObjectFieldStart("plan");
@@ -69,6 +74,7 @@ final class PlanReport {
             json.writeString(note);
         }
         json.writeEndArray();
+        UnevenShares.of(plan).write(json);
         json.writeEndObject();
         json.writeObjectFieldStart("ledger");
         json.writeNumberField("sourceElements", ledger.sourceElements());

@@ -14,14 +14,20 @@ public final class Table {
         RIGHT
     }
 
-    private record Column(String title, Align align) {}
+    private record Column(String title, Align align, boolean fixed) {}
 
     private final List<Column> columns = new ArrayList<>();
     private final List<List<String>> rows = new ArrayList<>();
 
     /** Adds a column with its title. */
     public Table column(String title, Align align) {
-        columns.add(new Column(title, align));
+        columns.add(new Column(title, align, false));
+        return this;
+    }
+
+    /** Adds a column whose cells mean nothing when they are shortened. */
+    public Table fixedColumn(String title, Align align) {
+        columns.add(new Column(title, align, true));
         return this;
     }
 
@@ -64,13 +70,13 @@ public final class Table {
             total += width;
         }
         while (total > limit) {
-            int widest = 0;
-            for (int i = 1; i < widths.length; i++) {
-                if (widths[i] > widths[widest]) {
+            int widest = -1;
+            for (int i = 0; i < widths.length; i++) {
+                if (!columns.get(i).fixed() && (widest < 0 || widths[i] > widths[widest])) {
                     widest = i;
                 }
             }
-            if (widths[widest] <= LEAST_WIDTH) {
+            if (widest < 0 || widths[widest] <= LEAST_WIDTH) {
                 break;
             }
             widths[widest]--;

@@ -6,6 +6,7 @@ import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
 import dev.shardsmith.formats.layout.CheckpointLocation.Iteration;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.formats.layout.CheckpointLocation.MegatronLegacy;
+import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
 import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
 import dev.shardsmith.formats.layout.CheckpointLocation.SingleFile;
 import dev.shardsmith.formats.layout.CheckpointLocation.TorchDist;
@@ -74,7 +75,8 @@ public final class CheckpointFolder {
             Optional<CheckpointLocation> other =
                     RankFiles.any(folder, pattern) ? Optional.empty() : contentOf(folder, Iteration.UNKNOWN);
             // Of two checkpoints that are compared the pattern may be for the other one alone.
-            return other.isPresent() && !(other.get() instanceof MambaSsm)
+            boolean ranks = other.isEmpty() || other.get() instanceof MambaSsm mamba && mamba.naming() != Naming.WHOLE;
+            return !ranks
                     ? other.get()
                     : new WeightFolder(folder).mambaSsm(Optional.of(pattern)).orElseThrow(() -> unknown(path));
         }

@@ -108,21 +108,8 @@ final class MambaWriter {
                 }
             }
             layout.addFile(content.image(TorchPickle.orderedDict(entries), path.substring(0, path.lastIndexOf('.'))));
-            noteUneven(divisions, world);
         }
         layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
-    }
-
-    private void noteUneven(MambaDivisions divisions, int world) {
-        divisions.divisions().forEach((name, division) -> {
-            if (division instanceof Division.Listed listed) {
-                boolean uneven = listed.parts().stream()
-                        .anyMatch(part -> part.lengths().stream().distinct().count() > 1);
-                if (uneven && world > 1) {
-                    layout.addNote(name + " is divided unevenly: " + listed.describe());
-                }
-            }
-        });
     }
 
     private void requireKnown(List<String> unknown, int world) throws CheckpointException {

@@ -4,24 +4,47 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.json.Json;
+import dev.shardsmith.formats.torch.NamedTensor;
+import dev.shardsmith.formats.torch.TorchFile;
+import dev.shardsmith.reshard.execute.ExecutionOptions;
+import dev.shardsmith.reshard.execute.PlanExecutor;
 import dev.shardsmith.reshard.family.MambaConfig;
 import dev.shardsmith.reshard.family.MambaDivisions;
 import dev.shardsmith.reshard.layout.SlowMamba.Held;
 import dev.shardsmith.reshard.layout.SlowMamba.Parameter;
+import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.Placement;
+import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.ModelView.Layout;
+import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.testdata.Cases;
+import dev.shardsmith.testdata.CountedWeights;
+import java.io.IOException;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Random models of the reference implementation among random ranks, against an oracle that deals rows out like cards. */
 class RandomMambaTest {
+    @TempDir
+    Path folder;
+
     private int divided;
     private int refused;
 
@@ -36,6 +59,109 @@ class RandomMambaTest {
     @Tag("soak")
     void everyDivisionIsThatOfASlowOracleManyTimes() {
         Cases.forAll(20_000, random -> check(SlowMamba.random(random), 1 + random.nextInt(8)));
+    }
+
+    @Test
+    void everyModelGoesThroughRankFilesAndBackBitForBit() {
+        Cases.forAll(40, random -> {
+            SlowMamba.Spec spec = SlowMamba.random(random, 128);
+            Path root = Files.createTempDirectory(folder, "case");
+            Path source = root.resolve("whole");
+            SlowMamba whole = SlowMamba.of(spec, 1);
+            Map<String, long[]> shapes = new LinkedHashMap<>();
+            whole.parameters().stream()
+                    .filter(parameter -> !spec.tied() || !parameter.name().equals("lm_head.weight"))
+                    .forEach(parameter -> shapes.put(parameter.name(), parameter.shape()));
+            CountedWeights.write(source.resolve("model.safetensors"), shapes);
+            Files.writeString(source.resolve("config.json"), Json.write(whole.config()));
+            int first = legal(spec, random);
+            int second = legal(spec, random);
+            convert(source, root.resolve("a"), first);
+            checkFiles(SlowMamba.of(spec, first), first, shapes, root.resolve("a"));
+            convert(root.resolve("a"), root.resolve("b"), second);
+            checkFiles(SlowMamba.of(spec, second), second, shapes, root.resolve("b"));
+            convert(root.resolve("b"), root.resolve("c"), 1);
+            checkFiles(SlowMamba.of(spec, 1), 1, shapes, root.resolve("c"));
+        });
+    }
+
+    private static int legal(SlowMamba.Spec spec, RandomGenerator random) {
+        int world = 1 + random.nextInt(8);
+        while (!SlowMamba.of(spec, world).legal()) {
+            world--;
+        }
+        return world;
+    }
+
+    private static void convert(Path from, Path to, int world) throws IOException {
+        ConversionOptions.Builder options = new ConversionOptions.Builder();
+        options.to = Optional.of(Layout.MAMBA_SSM);
+        options.tensor = OptionalInt.of(world);
+        try (ModelView source = Checkpoints.open(from, OpenOptions.defaults())) {
+            assertThat(source.warnings()).isEmpty();
+            PlanExecutor.execute(Conversion.plan(source, options.build()), to, ExecutionOptions.defaults());
+        }
+    }
+
+    /** Each rank's file by itself: its names, and of every element the number that it had in the whole model. */
+    private static void checkFiles(SlowMamba oracle, int world, Map<String, long[]> shapes, Path folder)
+            throws IOException {
+        for (int rank = 0; rank < world; rank++) {
+            Path file = folder.resolve(world == 1 ? "pytorch_model.bin" : "rank_" + rank + ".pt");
+            Map<String, StoredTensor> found = new LinkedHashMap<>();
+            try (FilePool pool = new FilePool()) {
+                for (NamedTensor tensor : TorchFile.open(pool, file).tensors()) {
+                    found.put(tensor.name(), tensor.tensor().data().orElseThrow());
+                }
+                long start = 0;
+                for (Parameter parameter : oracle.parameters()) {
+                    String name = parameter.name();
+                    boolean held = parameter.held() != Held.BY_RANK_ZERO || rank == 0;
+                    boolean own = shapes.containsKey(name);
+                    // The tied head is there under its name, on the embedding's bytes.
+                    boolean alias = !own && shapes.containsKey("backbone.embedding.weight");
+                    assertThat(found.containsKey(name)).as(name).isEqualTo(held && (own || alias));
+                    if (held && own) {
+                        assertThat(numbers(found.get(name)))
+                                .as(name + " in " + file.getFileName() + " of " + world)
+                                .isEqualTo(expected(parameter, rank, start));
+                    }
+                    start += own ? Shape.of(parameter.shape()).elements() : 0;
+                }
+            }
+        }
+    }
+
+    private static float[] expected(Parameter parameter, int rank, long start) {
+        long width = parameter.shape().length > 1
+                ? Shape.of(parameter.shape()).elements() / parameter.shape()[0]
+                : 1;
+        List<Long> rows = parameter.heldBy(rank);
+        List<Long> columns = new ArrayList<>();
+        if (parameter.held() == Held.BY_COLUMNS) {
+            columns = rows;
+            rows = LongStream.range(0, parameter.shape()[0]).boxed().toList();
+        } else {
+            columns.addAll(LongStream.range(0, width).boxed().toList());
+        }
+        float[] numbers = new float[rows.size() * columns.size()];
+        int at = 0;
+        for (long row : rows) {
+            for (long column : columns) {
+                numbers[at++] = start + row * width + column;
+            }
+        }
+        return numbers;
+    }
+
+    private static float[] numbers(StoredTensor tensor) throws IOException {
+        assertThat(tensor.isRowMajor()).isTrue();
+        FloatBuffer numbers = tensor.source()
+                .readBuffer(tensor.offset(), (int) tensor.bytes())
+                .asFloatBuffer();
+        float[] found = new float[numbers.remaining()];
+        numbers.get(found);
+        return found;
     }
 
     private void check(SlowMamba.Spec spec, int world) {

@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.layout;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -99,6 +100,11 @@ final class SlowMamba {
 
     /** Random numbers that make a valid model. */
     static Spec random(RandomGenerator random) {
+        return random(random, List.of(128, 128, 1, 3, 8, 12).get(random.nextInt(6)));
+    }
+
+    /** Random numbers that make a valid model whose MLP is divided in these units. */
+    static Spec random(RandomGenerator random, int mlpUnit) {
         String kind = List.of("Mamba1", "Mamba2", "Mamba3").get(random.nextInt(3));
         int groups = 1 + random.nextInt(kind.equals("Mamba2") ? 6 : 3);
         int heads = groups * (1 + random.nextInt(4));
@@ -137,7 +143,7 @@ final class SlowMamba {
                 random.nextInt(3) == 0 ? 256 : 0,
                 random.nextBoolean(),
                 random.nextBoolean() ? 1 + random.nextInt(9) : 0,
-                List.of(128, 128, 1, 3, 8, 12).get(random.nextInt(6)),
+                mlpUnit,
                 random.nextInt(3) == 0,
                 random.nextInt(4) == 0,
                 8 * (1 + random.nextInt(12)),
@@ -220,7 +226,7 @@ final class SlowMamba {
             String prefix = "backbone.layers." + layer + ".";
             norm(prefix + "norm");
             int index = layer;
-            boolean isAttention = java.util.Arrays.stream(spec.attention()).anyMatch(at -> at == index);
+            boolean isAttention = Arrays.stream(spec.attention()).anyMatch(at -> at == index);
             if (isAttention) {
                 attention(prefix + "mixer.");
             } else {

@@ -9,6 +9,9 @@ import java.util.Optional;
 public final class PythonText {
     private static final int LONGEST = 200;
 
+    /** Classes inside classes inside classes: deeper is no program. */
+    private static final int DEEPEST_CLASS = 8;
+
     private PythonText() {}
 
     /** The text of a string, or of a byte string of Python 2, which was its usual string. */
@@ -84,8 +87,14 @@ public final class PythonText {
         if (value instanceof PyFloat real) {
             return real(real.value());
         }
-        if (value instanceof PyStr text) {
-            return quote(text.value());
+        Optional<String> text = string(value);
+        if (text.isPresent()) {
+            return quote(text.get());
+        }
+        Optional<byte[]> bytes = bytes(value);
+        if (bytes.isPresent()) {
+            int shown = Math.min(bytes.get().length, LONGEST);
+            return "b" + quote(new String(bytes.get(), 0, shown, StandardCharsets.ISO_8859_1));
         }
         if (value instanceof PyTuple tuple && tuple.items().stream().noneMatch(PyTuple.class::isInstance)) {
             StringBuilder out = new StringBuilder("(");
@@ -97,7 +106,42 @@ public final class PythonText {
             }
             return out.append(tuple.items().size() == 1 ? ",)" : ")").toString();
         }
-        return "<" + value.describe() + ">";
+        return "<" + kind(value) + ">";
+    }
+
+    /** What sort of value it is, whichever way the stream spells it: protocols up to 3 call the constructor of sets. */
+    private static String kind(PyValue value) {
+        Optional<String> name = qualifiedName(value);
+        if (name.isPresent()) {
+            return name.get();
+        }
+        if (!(value instanceof PyObject object)) {
+            return value.describe();
+        }
+        String type = qualifiedName(object.callable()).orElse("object");
+        return type.equals("builtins.set") || type.equals("builtins.frozenset") ? "a set" : "a " + type;
+    }
+
+    /**
+     * The full name of a class or function, as Python 3 has it; empty for other values.
+     *
+     * <p>Protocols before 4 have no names with dots and fetch a class inside another one by a call of {@code getattr}.
+     */
+    public static Optional<String> qualifiedName(PyValue value) {
+        String inner = "";
+        PyValue outer = value;
+        for (int depth = 0; depth < DEEPEST_CLASS && outer instanceof PyObject call; depth++) {
+            if (!(call.callable() instanceof PyGlobal function)
+                    || !modern(function).is("builtins", "getattr")
+                    || !(call.args() instanceof PyTuple pair)
+                    || pair.items().size() != 2
+                    || string(pair.items().get(1)).isEmpty()) {
+                return Optional.empty();
+            }
+            inner = "." + str(pair.items().get(1)) + inner;
+            outer = pair.items().get(0);
+        }
+        return outer instanceof PyGlobal named ? Optional.of(modern(named).qualifiedName() + inner) : Optional.empty();
     }
 
     /** Python's shortest text that gives the same float again. */
@@ -147,7 +191,7 @@ public final class PythonText {
                 default -> {
                     if (code == quote) {
                         out.append('\\').append(quote);
-                    } else if (code < ' ' || code == 0x7f) {
+                    } else if (code < ' ' || code >= 0x7f && code < 0xa0) {
                         out.append("\\x%02x".formatted(code));
                     } else {
                         out.appendCodePoint(code);

@@ -115,10 +115,18 @@ final class CallArguments {
     /** A type by its name in module torch; empty if it is one that we do not know. */
     Optional<DType> dtype(int index) throws CheckpointException {
         PyValue value = get(index);
-        if (value instanceof PyGlobal global && global.module().equals("torch")) {
+        if (value instanceof PyGlobal global
+                && global.module().equals("torch")
+                && global.name().indexOf('.') < 0) {
             return DType.ofTorchName(global.name());
         }
         throw malformed("has " + value.describe() + " where argument " + index + " should be a type");
+    }
+
+    /** The full name of the class in an argument. */
+    String className(int index) throws CheckpointException {
+        PyValue value = get(index);
+        return PythonText.qualifiedName(value).orElseGet(value::describe);
     }
 
     /** The text of a string argument. */

@@ -121,14 +121,18 @@ final class TensorInterpreter {
         if (!name.equals("_rebuild_from_type_v2") && !name.equals("_rebuild_from_type")) {
             return Optional.empty();
         }
-        if (!(args.get(0) instanceof PyGlobal function) || !(args.get(2) instanceof PyTuple arguments)) {
-            throw args.malformed("does not name a function and its arguments");
+        if (!(args.get(2) instanceof PyTuple arguments)) {
+            throw args.malformed("does not have a tuple as its third argument");
+        }
+        if (!(args.get(0) instanceof PyGlobal function)) {
+            // A function inside a class: none of PyTorch's own.
+            return Optional.empty();
         }
         Optional<TorchTensor> made = call(function, arguments);
         if (made.isEmpty()) {
             return made;
         }
-        String type = args.get(1) instanceof PyGlobal named ? named.qualifiedName() : TorchTensor.TENSOR;
+        String type = args.className(1);
         boolean parameter = made.get().parameter() || type.equals(TorchTensor.PARAMETER);
         return Optional.of(made.get().withType(type, parameter).withAttributes(attributes(args.get(3))));
     }
@@ -287,8 +291,7 @@ final class TensorInterpreter {
 
     /** {@code (cls, dtype, size, stride, [storage_offset,] layout, device, requires_grad)} */
     private TorchTensor wrapper(CallArguments args) throws IOException {
-        TorchTensor tensor = shell(TensorKind.SUBCLASS, args.dtype(1), args, 2);
-        return args.get(0) instanceof PyGlobal type ? tensor.withType(type.qualifiedName(), false) : tensor;
+        return shell(TensorKind.SUBCLASS, args.dtype(1), args, 2).withType(args.className(0), false);
     }
 
     private TorchTensor shell(TensorKind kind, Optional<DType> dtype, CallArguments args, int size) throws IOException {

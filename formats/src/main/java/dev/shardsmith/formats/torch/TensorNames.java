@@ -1,5 +1,6 @@
 package dev.shardsmith.formats.torch;
 
+import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyGlobal;
@@ -23,41 +24,63 @@ import java.util.Set;
 /**
  * Finds all tensors of an object graph and names each by its path.
  *
- * <p>A container is entered once, by the first path that leads to it; a tensor is listed under every path.
+ * <p>A container is entered once, by the first path that leads to it; a tensor is listed under every path, and what it is made
+ * of under the first. So the list is never longer than the graph, however much of it is shared.
  */
 final class TensorNames {
+    /** Longer than any name of a program's; nesting costs two bytes of a file for each of its levels. */
+    private static final int LONGEST_NAME = 1 << 16;
+
     private final TensorInterpreter interpreter;
+    private final String source;
+    private final long mostCharacters;
+    private long characters;
     private final List<NamedTensor> found = new ArrayList<>();
     private final Set<PyValue> entered = Collections.newSetFromMap(new IdentityHashMap<>());
     private final ArrayDeque<Visit> open = new ArrayDeque<>();
     private final List<Visit> children = new ArrayList<>();
 
-    private TensorNames(TensorInterpreter interpreter) {
+    private TensorNames(TensorInterpreter interpreter, String source, long mostCharacters) {
         this.interpreter = interpreter;
+        this.source = source;
+        this.mostCharacters = mostCharacters;
     }
 
-    /** A node that is to be looked at, or a tensor whose parts have been listed and which is now listed itself. */
-    private record Visit(String path, PyValue node, Optional<TorchTensor> finished) {}
+    /**
+     * A node that is to be looked at, or a tensor whose parts have been listed and which is now listed itself.
+     *
+     * @param above the node that leads here; null for the root
+     * @param sign what stands between the names: {@code .}, {@code #}, {@code @} or nothing
+     * @param step the last part of the name
+     */
+    private record Visit(Visit above, String sign, String step, PyValue node, Optional<TorchTensor> finished) {}
 
-    static List<NamedTensor> find(PyValue root, TensorInterpreter interpreter) throws IOException {
-        TensorNames names = new TensorNames(interpreter);
+    /**
+     * All tensors below a node.
+     *
+     * @param source what the graph was read from, for error messages
+     * @param mostCharacters how long all names may be together
+     */
+    static List<NamedTensor> find(PyValue root, TensorInterpreter interpreter, String source, long mostCharacters)
+            throws IOException {
+        TensorNames names = new TensorNames(interpreter, source, mostCharacters);
         names.walk(root);
         return names.found;
     }
 
     private void walk(PyValue root) throws IOException {
-        open.push(new Visit("", root, Optional.empty()));
+        open.push(new Visit(null, "", "", root, Optional.empty()));
         while (!open.isEmpty()) {
             Visit visit = open.pop();
             if (visit.finished.isPresent()) {
-                found.add(new NamedTensor(visit.path, visit.finished.get(), visit.node));
+                found.add(new NamedTensor(name(visit), visit.finished.get(), visit.node));
                 continue;
             }
             Optional<TorchTensor> tensor = interpreter.of(visit.node);
             if (tensor.isPresent()) {
                 tensor(visit, tensor.get());
             } else if (interpreter.storage(visit.node).isEmpty() && entered.add(visit.node)) {
-                container(visit.path, visit.node);
+                container(visit);
             }
             for (int i = children.size() - 1; i >= 0; i--) {
                 open.push(children.get(i));
@@ -66,68 +89,99 @@ final class TensorNames {
         }
     }
 
-    private void tensor(Visit visit, TorchTensor tensor) {
-        for (TorchTensor.Part part : tensor.parts()) {
-            child(visit.path + "#" + part.name(), part.node());
+    /** The steps from the root to here; a dot stands between names, not before the first. */
+    private String name(Visit visit) throws CheckpointException {
+        List<Visit> path = new ArrayList<>();
+        long length = 0;
+        for (Visit at = visit; at.above != null; at = at.above) {
+            path.add(at);
+            length += at.sign.length() + (long) at.step.length();
+            if (length > LONGEST_NAME) {
+                throw limit("a tensor has a name of more than " + LONGEST_NAME + " characters");
+            }
         }
+        characters += length;
+        if (characters > mostCharacters) {
+            throw limit("the names of the tensors need more than the limit of " + mostCharacters + " characters");
+        }
+        StringBuilder name = new StringBuilder((int) length);
+        for (int i = path.size() - 1; i >= 0; i--) {
+            Visit at = path.get(i);
+            if (name.length() > 0 || !at.sign.equals(".")) {
+                name.append(at.sign);
+            }
+            name.append(at.step);
+        }
+        return name.toString();
+    }
+
+    private CheckpointException limit(String problem) {
+        return CheckpointException.of(CheckpointException.Kind.LIMIT, source, problem);
+    }
+
+    private void tensor(Visit visit, TorchTensor tensor) {
         // A tensor may be reachable from its own attributes.
-        if (!tensor.attributes().isEmpty() && entered.add(visit.node)) {
+        boolean compound = !tensor.parts().isEmpty() || !tensor.attributes().isEmpty();
+        if (compound && entered.add(visit.node)) {
+            for (TorchTensor.Part part : tensor.parts()) {
+                child(visit, "#", part.name(), part.node());
+            }
             List<PyEntry> attributes = new ArrayList<>(tensor.attributes());
             attributes.sort(Comparator.comparing(entry -> PythonText.str(entry.key())));
             for (PyEntry attribute : attributes) {
-                child(visit.path + "@" + PythonText.str(attribute.key()), attribute.value());
+                child(visit, "@", PythonText.str(attribute.key()), attribute.value());
             }
         }
-        children.add(new Visit(visit.path, visit.node, Optional.of(tensor)));
+        children.add(new Visit(visit.above, visit.sign, visit.step, visit.node, Optional.of(tensor)));
     }
 
-    private void container(String path, PyValue node) {
-        if (node instanceof PyDict dict) {
-            entries(path, dict.entries());
-        } else if (node instanceof PyList list) {
-            items(path, list.items());
-        } else if (node instanceof PyTuple tuple) {
-            items(path, tuple.items());
-        } else if (node instanceof PySet set) {
-            items(path, set.items());
-        } else if (node instanceof PyObject object) {
-            object(path, object);
+    private void container(Visit visit) {
+        if (visit.node instanceof PyDict dict) {
+            entries(visit, dict.entries());
+        } else if (visit.node instanceof PyList list) {
+            items(visit, list.items());
+        } else if (visit.node instanceof PyTuple tuple) {
+            items(visit, tuple.items());
+        } else if (visit.node instanceof PySet set) {
+            items(visit, set.items());
+        } else if (visit.node instanceof PyObject object) {
+            object(visit, object);
         }
     }
 
-    private void object(String path, PyObject object) {
+    private void object(Visit visit, PyObject object) {
         boolean container =
                 object.callable() instanceof PyGlobal type && type.module().equals("collections");
-        if (object.args() instanceof PyTuple args) {
+        if (object.args() instanceof PyTuple args && entered.add(args)) {
             if (container && args.items().size() == 1) {
-                pairs(path, args.items().get(0));
+                pairs(visit, args.items().get(0));
             } else {
-                items(path, args.items());
+                items(visit, args.items());
             }
         }
-        if (object.kwargs() instanceof PyDict kwargs) {
-            entries(path, kwargs.entries());
+        if (object.kwargs() instanceof PyDict kwargs && entered.add(kwargs)) {
+            entries(visit, kwargs.entries());
         }
         for (PyObject.Step step : object.steps()) {
             if (step instanceof PyObject.Items items) {
-                entries(path, items.entries());
+                entries(visit, items.entries());
                 container = true;
             } else if (step instanceof PyObject.Appends appends) {
-                items(path, appends.values());
+                items(visit, appends.values());
                 container = true;
             } else if (step instanceof PyObject.Adds adds) {
-                items(path, adds.values());
+                items(visit, adds.values());
             } else if (step instanceof PyObject.State state) {
-                state(path, state.value(), container);
+                state(visit, state.value(), container);
             }
         }
     }
 
     /** What dicts are made of: a dict, or as in Python 2 a list of keys and values. */
-    private void pairs(String path, PyValue content) {
-        if (content instanceof PyDict dict) {
-            entries(path, dict.entries());
-        } else if (content instanceof PyList list) {
+    private void pairs(Visit visit, PyValue content) {
+        if (content instanceof PyDict dict && entered.add(dict)) {
+            entries(visit, dict.entries());
+        } else if (content instanceof PyList list && entered.add(list)) {
             List<PyEntry> entries = new ArrayList<>();
             for (PyValue item : list.items()) {
                 List<PyValue> pair = item instanceof PyTuple tuple
@@ -137,61 +191,71 @@ final class TensorNames {
                     entries.add(new PyEntry(pair.get(0), pair.get(1)));
                 }
             }
-            entries(path, entries);
-        } else {
-            child(path + "[0]", content);
+            entries(visit, entries);
+        } else if (!(content instanceof PyDict || content instanceof PyList)) {
+            child(visit, "", "[0]", content);
         }
     }
 
     /** Attributes of containers are marked, so that they are not taken for items. */
-    private void state(String path, PyValue state, boolean container) {
+    private void state(Visit visit, PyValue state, boolean container) {
         if (state instanceof PyDict dict) {
-            attributes(path, dict, container);
+            if (entered.add(dict)) {
+                attributes(visit, dict, container);
+            }
         } else if (state instanceof PyTuple tuple) {
-            for (int i = 0; i < tuple.items().size(); i++) {
-                PyValue part = tuple.items().get(i);
-                if (part instanceof PyDict dict) {
-                    attributes(path, dict, container);
-                } else if (part instanceof PyList list) {
-                    // The elements of an array of objects.
-                    items(path, list.items());
-                } else {
-                    child(path + "[" + i + "]", part);
-                }
+            if (entered.add(tuple)) {
+                states(visit, tuple, container);
             }
         } else {
-            child(path + "@state", state);
+            child(visit, "@", "state", state);
         }
     }
 
-    private void attributes(String path, PyDict dict, boolean container) {
+    private void states(Visit visit, PyTuple tuple, boolean container) {
+        for (int i = 0; i < tuple.items().size(); i++) {
+            PyValue part = tuple.items().get(i);
+            if (part instanceof PyDict) {
+                state(visit, part, container);
+            } else if (part instanceof PyList list) {
+                // The elements of an array of objects.
+                if (entered.add(list)) {
+                    items(visit, list.items());
+                }
+            } else {
+                child(visit, "", "[" + i + "]", part);
+            }
+        }
+    }
+
+    private void attributes(Visit visit, PyDict dict, boolean container) {
         if (container) {
-            dict.entries().forEach(entry -> child(path + "@" + PythonText.str(entry.key()), entry.value()));
+            dict.entries().forEach(entry -> child(visit, "@", PythonText.str(entry.key()), entry.value()));
         } else {
-            entries(path, dict.entries());
+            entries(visit, dict.entries());
         }
     }
 
-    private void entries(String path, List<PyEntry> entries) {
+    private void entries(Visit visit, List<PyEntry> entries) {
         for (PyEntry entry : entries) {
             if (!PyGraph.isScalar(entry.value())) {
                 String key = PythonText.string(entry.key()).orElseGet(() -> "<" + PythonText.repr(entry.key()) + ">");
-                child(path.isEmpty() ? key : path + "." + key, entry.value());
+                child(visit, ".", key, entry.value());
             }
         }
     }
 
-    private void items(String path, List<PyValue> items) {
+    private void items(Visit visit, List<PyValue> items) {
         for (int i = 0; i < items.size(); i++) {
             if (!PyGraph.isScalar(items.get(i))) {
-                child(path + "[" + i + "]", items.get(i));
+                child(visit, "", "[" + i + "]", items.get(i));
             }
         }
     }
 
-    private void child(String path, PyValue node) {
+    private void child(Visit visit, String sign, String step, PyValue node) {
         if (!PyGraph.isScalar(node)) {
-            children.add(new Visit(path, node, Optional.empty()));
+            children.add(new Visit(visit, sign, step, node, Optional.empty()));
         }
     }
 }

@@ -26,6 +26,9 @@ public final class TorchFile {
         PICKLE
     }
 
+    /** The share of the memory that names may take: a character has two bytes, and a name has others around it. */
+    private static final int BYTES_PER_NAME_CHARACTER = 4;
+
     private final Container container;
     private final ByteSource source;
     private final Unpickled pickle;
@@ -41,7 +44,8 @@ public final class TorchFile {
             Unpickled pickle,
             StorageInterpreter storages,
             Optional<TorchArchive> archive,
-            List<String> warnings)
+            List<String> warnings,
+            TorchLimits limits)
             throws IOException {
         this.container = container;
         this.source = source;
@@ -50,7 +54,8 @@ public final class TorchFile {
         this.interpreter = new TensorInterpreter(source, storages);
         this.archive = archive;
         this.warnings = List.copyOf(warnings);
-        this.tensors = List.copyOf(TensorNames.find(pickle.value(), interpreter));
+        long names = limits.pickle().graphBytes() / BYTES_PER_NAME_CHARACTER;
+        this.tensors = List.copyOf(TensorNames.find(pickle.value(), interpreter, source.name(), names));
     }
 
     /** Opens a file within the default limits. */
@@ -101,7 +106,13 @@ public final class TorchFile {
         TorchArchive archive = TorchArchive.open(source, limits);
         StorageInterpreter storages = new StorageInterpreter(source, archive::storage, limits);
         return new TorchFile(
-                Container.ZIP, source, archive.readPickle(), storages, Optional.of(archive), archive.warnings());
+                Container.ZIP,
+                source,
+                archive.readPickle(),
+                storages,
+                Optional.of(archive),
+                archive.warnings(),
+                limits);
     }
 
     private static TorchFile openStream(ByteSource source, TorchLimits limits) throws IOException {
@@ -110,7 +121,8 @@ public final class TorchFile {
         if (stream.trailingBytes() > 0) {
             warnings.add(stream.trailingBytes() + " bytes follow the last storage");
         }
-        return new TorchFile(Container.LEGACY, source, stream.object(), stream.storages(), Optional.empty(), warnings);
+        return new TorchFile(
+                Container.LEGACY, source, stream.object(), stream.storages(), Optional.empty(), warnings, limits);
     }
 
     private static TorchFile openPickle(ByteSource source, TorchLimits limits) throws IOException {
@@ -126,7 +138,7 @@ public final class TorchFile {
                             "the pickle refers to storage " + id.key() + " outside itself");
                 },
                 limits);
-        TorchFile file = new TorchFile(Container.PICKLE, source, pickle, storages, Optional.empty(), List.of());
+        TorchFile file = new TorchFile(Container.PICKLE, source, pickle, storages, Optional.empty(), List.of(), limits);
         if (file.tensors.isEmpty() && file.storages().isEmpty()) {
             throw FileKind.PICKLE.refusal(source);
         }

@@ -77,7 +77,8 @@ class TorchFuzzTest {
         try {
             PyValue root = PickleReader.read(source, 0, LIMITS.pickle()).value();
             StorageInterpreter storages = new StorageInterpreter(source, TorchFuzzTest::zeros, LIMITS);
-            List<NamedTensor> tensors = TensorNames.find(root, new TensorInterpreter(source, storages));
+            List<NamedTensor> tensors =
+                    TensorNames.find(root, new TensorInterpreter(source, storages), "fuzz", 1 << 20);
             readElements(tensors);
             tensors.forEach(tensor -> names.add(tensor.name()));
             image = TorchImage.of(root).build("fuzz.pt");

@@ -17,6 +17,10 @@ final class Execution {
             Flags.flag("resume", "go on where an earlier run was interrupted"),
             Flags.flag("force", "replace what is at the destination, once the new one is complete"),
             Flags.value("workers", "N", "threads that move data; up to 8 if not given"),
+            Flags.value(
+                    "damaged",
+                    "refuse|copy",
+                    "what to do about source data whose recorded checksum is another; refuse if not given"),
             Flags.value("memory", "SIZE", "buffers of all threads together, such as 64M"),
             Flags.value(
                     "task",
@@ -44,6 +48,9 @@ final class Execution {
         }
         if (line.has("force")) {
             options = options.with(ExecutionOptions.Existing.REPLACE);
+        }
+        if (line.choice("damaged", "refuse", List.of("refuse", "copy")).equals("copy")) {
+            options = options.with(ExecutionOptions.DamagedSource.COPY);
         }
         Optional<String> task = line.value("task");
         if (task.isPresent()) {

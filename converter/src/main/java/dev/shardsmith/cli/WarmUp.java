@@ -13,7 +13,7 @@ import java.util.List;
 public final class WarmUp {
     private WarmUp() {}
 
-    /** Runs the command lines; takes a small checkpoint to run them on, or nothing. */
+    /** Runs the command lines; takes a small checkpoint to run them on and a folder to write to, or nothing. */
     public static void main(String[] words) {
         List<String[]> lines = new ArrayList<>();
         lines.add(new String[] {"--help"});
@@ -21,12 +21,21 @@ public final class WarmUp {
         lines.add(new String[] {"help", "doctor"});
         lines.add(new String[] {"pattern", "M-|M*"});
         lines.add(new String[] {"no-such-command", "--json"});
-        if (words.length > 0) {
+        if (words.length > 1) {
             String sample = words[0];
+            String merged = words[1] + "/merged";
             lines.add(new String[] {"inspect", sample, "--tensors", "--json"});
             lines.add(new String[] {"inspect", sample, "--stats"});
-            lines.add(new String[] {"convert", sample, sample + ".none", "--tp", "1", "--pp", "1", "--dry-run"});
-            lines.add(new String[] {"diff", sample, sample});
+            lines.add(new String[] {"convert", sample, merged, "--tp", "1", "--pp", "1", "--dry-run"});
+            lines.add(new String[] {"convert", sample, merged, "--tp", "1", "--pp", "1"});
+            lines.add(new String[] {"convert", merged, words[1] + "/dist", "--to", "torch_dist", "--tp", "2"});
+            lines.add(new String[] {"convert", merged, words[1] + "/hf", "--to", "huggingface"});
+            lines.add(new String[] {"inspect", words[1] + "/dist"});
+            lines.add(new String[] {"inspect", words[1] + "/hf"});
+            lines.add(new String[] {"diff", sample, merged});
+            lines.add(new String[] {"manifest", sample, "-o", words[1] + "/manifest"});
+            lines.add(new String[] {"validate", sample});
+            lines.add(new String[] {"scan", sample});
         }
         PrintStream nowhere = Main.stream(OutputStream.nullOutputStream(), false);
         for (String[] line : lines) {

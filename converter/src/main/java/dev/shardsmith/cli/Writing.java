@@ -26,6 +26,7 @@ final class Writing {
         report.mismatches()
                 .forEach((tensor, count) ->
                         out.warn("%s: copies that must be equal differ in %d elements".formatted(tensor, count)));
+        report.damaged().forEach(name -> out.warn(name + ": the data are damaged, and were taken as they are"));
         return report;
     }
 

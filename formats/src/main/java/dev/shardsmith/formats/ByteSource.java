@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /**
  * A named, readable range of bytes: a file, a part of one, or memory.
@@ -28,6 +29,16 @@ public interface ByteSource {
 
     /** Where the bytes lie in a file, if they do. */
     Optional<FileRange> inFile();
+
+    /** The CRC-32 of all bytes, if the container that they lie in recorded one. */
+    default OptionalInt recordedCrc() {
+        return OptionalInt.empty();
+    }
+
+    /** The same bytes, of which a container recorded the CRC-32. */
+    default ByteSource withRecordedCrc(int crc) {
+        return new ChecksummedByteSource(this, OptionalInt.of(crc));
+    }
 
     /** A range of a file, in bytes. */
     record FileRange(Path file, long offset, long length) {}

@@ -71,9 +71,11 @@ final class ZipArchive {
         return first.substring(0, Math.max(0, first.indexOf('/')));
     }
 
-    /** The bytes of an entry as they lie in the archive. */
+    /** The bytes of an entry as they lie in the archive; PyTorch writes a CRC-32 of 0 when told to leave it out. */
     ByteSource data(ZipRecord record) throws CheckpointException {
-        return source.slice(record.name(), record.dataOffset(), record.compressedSize());
+        ByteSource data = source.slice(record.name(), record.dataOffset(), record.compressedSize());
+        boolean recorded = record.crc() != 0 && record.size() == record.compressedSize();
+        return recorded ? data.withRecordedCrc((int) record.crc()) : data;
     }
 
     private void read(TorchLimits limits) throws IOException {

@@ -13,9 +13,9 @@ final class BandAssembler {
     private final Buffers buffers;
     private final StridedReader reader;
 
-    BandAssembler(Buffers buffers) {
+    BandAssembler(Buffers buffers, SourceChecks checks) {
         this.buffers = buffers;
-        this.reader = new StridedReader(buffers);
+        this.reader = new StridedReader(buffers, checks);
     }
 
     /** Bytes read from the sources so far. */
@@ -58,7 +58,7 @@ final class BandAssembler {
             throws IOException {
         DType stored = view.dtype();
         ByteBuffer bytes = stored == type ? target : buffers.other();
-        reader.read(view, bytes, region.start() * stored.byteSize(), region.strides());
+        reader.read(view, bytes, region.start() * stored.byteSize(), region.strides(), result);
         if (!ElementBytes.plain(view)) {
             region.forEachRun(
                     (at, count) -> ElementBytes.settle(move.tensor(), view, bytes, at * stored.byteSize(), count));

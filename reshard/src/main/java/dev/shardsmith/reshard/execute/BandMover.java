@@ -15,8 +15,13 @@ final class BandMover {
     private final FillRows fillRows;
     private final ExecutionOptions.ReplicaMismatch whenDifferent;
 
-    BandMover(Buffers buffers, BandSink sink, FillRows fillRows, ExecutionOptions.ReplicaMismatch whenDifferent) {
-        this.assembler = new BandAssembler(buffers);
+    BandMover(
+            Buffers buffers,
+            SourceChecks checks,
+            BandSink sink,
+            FillRows fillRows,
+            ExecutionOptions.ReplicaMismatch whenDifferent) {
+        this.assembler = new BandAssembler(buffers, checks);
         this.writer = new StridedWriter(buffers, sink);
         this.fillRows = fillRows;
         this.whenDifferent = whenDifferent;

@@ -14,6 +14,7 @@ import java.io.IOException;
  * @param readBack whether what was written is read again and compared with the sources before it is published
  * @param progress told about progress
  * @param sourceCheck run after the last byte was read; throws if the source changed meanwhile
+ * @param whenDamaged what to do about source data whose recorded checksum is another
  */
 public record ExecutionOptions(
         int workers,
@@ -24,7 +25,8 @@ public record ExecutionOptions(
         ReplicaMismatch whenReplicasDiffer,
         ReadBackMode readBack,
         Progress progress,
-        SourceCheck sourceCheck) {
+        SourceCheck sourceCheck,
+        DamagedSource whenDamaged) {
     private static final int MOST_WORKERS = 256;
 
     /** What to do about what an earlier run left behind. */
@@ -53,6 +55,13 @@ public record ExecutionOptions(
         NONE,
         /** Every slot is compared with the sources, and every file with the plan. */
         COMPARE
+    }
+
+    /** What to do about source data whose recorded checksum is another. */
+    public enum DamagedSource {
+        REFUSE,
+        /** Copy the data as they are and name them. */
+        COPY
     }
 
     /** Told about progress; calls never overlap, but come from several threads. */
@@ -90,59 +99,103 @@ public record ExecutionOptions(
                 ReplicaMismatch.REFUSE,
                 ReadBackMode.NONE,
                 (done, total) -> {},
-                () -> {});
+                () -> {},
+                DamagedSource.REFUSE);
     }
 
     /** The same with another number of workers. */
     public ExecutionOptions withWorkers(int number) {
         return new ExecutionOptions(
-                number, memory, start, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+                number,
+                memory,
+                start,
+                existing,
+                task,
+                whenReplicasDiffer,
+                readBack,
+                progress,
+                sourceCheck,
+                whenDamaged);
     }
 
     /** The same with another bound on the buffers, in bytes. */
     public ExecutionOptions withMemory(long bytes) {
         return new ExecutionOptions(
-                workers, bytes, start, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+                workers,
+                bytes,
+                start,
+                existing,
+                task,
+                whenReplicasDiffer,
+                readBack,
+                progress,
+                sourceCheck,
+                whenDamaged);
     }
 
     /** The same with another way to start. */
     public ExecutionOptions with(Start how) {
         return new ExecutionOptions(
-                workers, memory, how, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+                workers, memory, how, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck, whenDamaged);
     }
 
     /** The same with another answer to an existing destination. */
     public ExecutionOptions with(Existing how) {
         return new ExecutionOptions(
-                workers, memory, start, how, task, whenReplicasDiffer, readBack, progress, sourceCheck);
+                workers, memory, start, how, task, whenReplicasDiffer, readBack, progress, sourceCheck, whenDamaged);
     }
 
     /** The same for another part of the work. */
     public ExecutionOptions with(TaskShare share) {
         return new ExecutionOptions(
-                workers, memory, start, existing, share, whenReplicasDiffer, readBack, progress, sourceCheck);
+                workers,
+                memory,
+                start,
+                existing,
+                share,
+                whenReplicasDiffer,
+                readBack,
+                progress,
+                sourceCheck,
+                whenDamaged);
     }
 
     /** The same with another answer to copies that differ. */
     public ExecutionOptions with(ReplicaMismatch how) {
-        return new ExecutionOptions(workers, memory, start, existing, task, how, readBack, progress, sourceCheck);
+        return new ExecutionOptions(
+                workers, memory, start, existing, task, how, readBack, progress, sourceCheck, whenDamaged);
     }
 
     /** The same with or without reading back. */
     public ExecutionOptions with(ReadBackMode mode) {
         return new ExecutionOptions(
-                workers, memory, start, existing, task, whenReplicasDiffer, mode, progress, sourceCheck);
+                workers, memory, start, existing, task, whenReplicasDiffer, mode, progress, sourceCheck, whenDamaged);
     }
 
     /** The same with another listener. */
     public ExecutionOptions withProgress(Progress listener) {
         return new ExecutionOptions(
-                workers, memory, start, existing, task, whenReplicasDiffer, readBack, listener, sourceCheck);
+                workers,
+                memory,
+                start,
+                existing,
+                task,
+                whenReplicasDiffer,
+                readBack,
+                listener,
+                sourceCheck,
+                whenDamaged);
     }
 
     /** The same with another check of the source. */
     public ExecutionOptions withSourceCheck(SourceCheck check) {
         return new ExecutionOptions(
-                workers, memory, start, existing, task, whenReplicasDiffer, readBack, progress, check);
+                workers, memory, start, existing, task, whenReplicasDiffer, readBack, progress, check, whenDamaged);
+    }
+
+    /** The same with another answer to damaged source data. */
+    public ExecutionOptions with(DamagedSource how) {
+        return new ExecutionOptions(
+                workers, memory, start, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck, how);
     }
 }

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.execute;
 
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -11,6 +12,7 @@ import java.util.Map;
  * @param bytesResumed bytes of tensor data that an earlier run had written
  * @param overflows finite elements that became infinite (or NaN, in types without infinity) in a cast, by tensor
  * @param mismatches elements in which copies that must be equal differed, by tensor
+ * @param damaged names of source data whose recorded checksum is another
  * @param seconds time that it took
  */
 public record ExecutionReport(
@@ -20,6 +22,7 @@ public record ExecutionReport(
         long bytesResumed,
         Map<String, Long> overflows,
         Map<String, Long> mismatches,
+        List<String> damaged,
         double seconds) {
     /** Whether the destination is there. */
     public enum Outcome {

@@ -28,7 +28,7 @@ final class FillRows {
 
     FillRows(int bufferBytes) {
         this.buffers = new Buffers(bufferBytes);
-        this.assembler = new BandAssembler(buffers);
+        this.assembler = new BandAssembler(buffers, SourceChecks.NONE);
     }
 
     /** Puts the elements of {@code part} of a fill into a band's buffer. */

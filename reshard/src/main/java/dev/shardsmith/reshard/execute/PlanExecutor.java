@@ -5,8 +5,10 @@ import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -49,7 +51,7 @@ public final class PlanExecutor {
         Publication publication = new Publication(plan, target, options.existing());
         if (publication.wasPublishedBefore(wanted, options)) {
             Moved before = new Moved(0, 0, plan.bytes());
-            return report(plan, ExecutionReport.Outcome.ALREADY_PUBLISHED, before, new WorkResult(), start);
+            return report(plan, ExecutionReport.Outcome.ALREADY_PUBLISHED, before, new WorkResult(), List.of(), start);
         }
         publication.checkDestination();
         PreparedPlan prepared = PreparedPlan.of(plan, wanted.bandBytes());
@@ -84,8 +86,9 @@ public final class PlanExecutor {
                 journal.append(new BitSet(), new WorkResult(), true);
             }
             WorkResult all = new WorkResult();
-            ExecutionReport.Outcome outcome = publication.finish(prepared, partial, files, options, all);
-            return report(prepared.plan(), outcome, moved, all, start);
+            List<String> damaged = new ArrayList<>();
+            ExecutionReport.Outcome outcome = publication.finish(prepared, partial, files, options, all, damaged);
+            return report(prepared.plan(), outcome, moved, all, damaged, start);
         }
     }
 
@@ -110,8 +113,8 @@ public final class PlanExecutor {
             resumed += before.units().get(unit) ? units.bytes(unit) : 0;
         }
         int band = partial.header().bandBytes();
-        Workers workers =
-                new Workers(units, new Workers.PlanContext(band, files, new FillRows(band), options), resumed);
+        Workers workers = new Workers(
+                units, new Workers.PlanContext(band, prepared.checks(), files, new FillRows(band), options), resumed);
         try (WorkLog log = new WorkLog(journal, files, pace)) {
             workers.run(first, end, before.units()::get, total, log::finished);
         }
@@ -119,7 +122,7 @@ public final class PlanExecutor {
     }
 
     private static ExecutionReport report(
-            Plan plan, ExecutionReport.Outcome outcome, Moved moved, WorkResult all, long start) {
+            Plan plan, ExecutionReport.Outcome outcome, Moved moved, WorkResult all, List<String> damaged, long start) {
         return new ExecutionReport(
                 outcome,
                 moved.written(),
@@ -127,6 +130,7 @@ public final class PlanExecutor {
                 moved.resumed(),
                 byTensor(plan, all.overflows()),
                 byTensor(plan, all.mismatches()),
+                List.copyOf(damaged),
                 (System.nanoTime() - start) / 1e9);
     }
 

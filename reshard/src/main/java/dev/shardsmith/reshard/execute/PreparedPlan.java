@@ -15,9 +15,10 @@ import java.util.Map;
  * @param plan the plan
  * @param slots its slots
  * @param moves its moves
+ * @param checks the sources whose recorded checksums are checked
  * @param units the work, cut
  */
-record PreparedPlan(Plan plan, SlotTable slots, List<PreparedMove> moves, WorkUnits units) {
+record PreparedPlan(Plan plan, SlotTable slots, List<PreparedMove> moves, SourceChecks checks, WorkUnits units) {
     /** Finished work is noted in steps of about this many bytes. */
     private static final long UNIT_BYTES = 4L << 20;
 
@@ -35,7 +36,12 @@ record PreparedPlan(Plan plan, SlotTable slots, List<PreparedMove> moves, WorkUn
             moves.add(PreparedMove.of(number, plan.moves().get(number), slots, bandBytes));
             bytes[number] = plan.moves().get(number).targetBytes();
         }
-        return new PreparedPlan(plan, slots, List.copyOf(moves), new WorkUnits(moves, bytes, UNIT_BYTES));
+        return new PreparedPlan(
+                plan,
+                slots,
+                List.copyOf(moves),
+                SourceChecks.of(moves, slots.size()),
+                new WorkUnits(moves, bytes, UNIT_BYTES));
     }
 
     /** The literals of a file, the checksums of its slots put in. */

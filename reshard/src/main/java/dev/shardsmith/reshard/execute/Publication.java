@@ -9,6 +9,7 @@ import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.Optional;
 
 /** The last steps: checksums and literals, and the rename that makes the target visible. */
@@ -84,9 +85,14 @@ final class Publication {
         }
     }
 
-    /** Publishes if every task is done, and adds up what all have done. */
+    /** Publishes if every task is done, adds up what all have done, and notes the source data that are damaged. */
     ExecutionReport.Outcome finish(
-            PreparedPlan prepared, PartialFolder partial, TargetFiles files, ExecutionOptions options, WorkResult all)
+            PreparedPlan prepared,
+            PartialFolder partial,
+            TargetFiles files,
+            ExecutionOptions options,
+            WorkResult all,
+            List<String> damaged)
             throws IOException {
         partial.lockFinish();
         if (!partial.exists()) {
@@ -100,6 +106,7 @@ final class Publication {
             }
             all.addAll(state.result());
         }
+        damaged.addAll(prepared.checks().damaged(all.checksums(), options.whenDamaged()));
         for (int file = 0; file < plan.files().size(); file++) {
             for (FileImage.Literal literal : prepared.finishedLiterals(file, all.checksums())) {
                 files.write(file, literal.offset(), ByteBuffer.wrap(literal.bytes()));

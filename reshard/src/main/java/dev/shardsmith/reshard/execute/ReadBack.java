@@ -56,8 +56,10 @@ public final class ReadBack {
                 (slot, position, bytes) -> compare(files.get(slot.file()), slot.offset() + position, bytes);
         ExecutionOptions quiet = options.withProgress((done, total) -> {});
         WorkUnits units = prepared.units();
-        Workers workers =
-                new Workers(units, new Workers.PlanContext(bandBytes, comparing, new FillRows(bandBytes), quiet), 0);
+        Workers workers = new Workers(
+                units,
+                new Workers.PlanContext(bandBytes, SourceChecks.NONE, comparing, new FillRows(bandBytes), quiet),
+                0);
         WorkResult all = new WorkResult();
         workers.run(0, units.count(), unit -> false, units.totalBytes(), (unit, bytes, result) -> {
             synchronized (all) {

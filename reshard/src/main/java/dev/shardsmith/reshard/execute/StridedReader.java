@@ -11,10 +11,12 @@ final class StridedReader {
     private static final long GAP_WORTH_READING = 16 << 10;
 
     private final Buffers buffers;
+    private final CheckedStretch stretch;
     private long bytesRead;
 
-    StridedReader(Buffers buffers) {
+    StridedReader(Buffers buffers, SourceChecks checks) {
         this.buffers = buffers;
+        this.stretch = new CheckedStretch(checks);
     }
 
     /** Bytes read from files so far, gaps included. */
@@ -22,8 +24,18 @@ final class StridedReader {
         return bytesRead;
     }
 
-    /** Reads every element of {@code view} to {@code near}, where the strides are {@code nearStrides} elements. */
-    void read(StoredTensor view, ByteBuffer near, int nearAt, long[] nearStrides) throws IOException {
+    /**
+     * Reads every element of {@code view} to {@code near}, where the strides are {@code nearStrides} elements, and adds the
+     * checksums of what it reads of a source that is checked to {@code result}.
+     */
+    void read(StoredTensor view, ByteBuffer near, int nearAt, long[] nearStrides, WorkResult result)
+            throws IOException {
+        stretch.begin(view.source(), result);
+        move(view, near, nearAt, nearStrides);
+        stretch.end();
+    }
+
+    private void move(StoredTensor view, ByteBuffer near, int nearAt, long[] nearStrides) throws IOException {
         StridedLoop loop = StridedLoop.of(
                 view.shape().toArray(),
                 view.strides(),
@@ -94,5 +106,6 @@ final class StridedReader {
     private void fill(ByteSource source, long position, ByteBuffer target, int at, int length) throws IOException {
         source.read(position, target.duplicate().position(at).limit(at + length));
         bytesRead += length;
+        stretch.add(position, target.duplicate().position(at).limit(at + length));
     }
 }

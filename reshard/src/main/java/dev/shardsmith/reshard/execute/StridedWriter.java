@@ -79,7 +79,7 @@ final class StridedWriter {
             ByteBuffer stretch = from.duplicate().position(at).limit(at + length);
             crc.reset();
             crc.update(stretch);
-            result.addStretch(slot, position, length, (int) crc.getValue());
+            result.addStretch(slot.id(), slot.length() - position - length, (int) crc.getValue());
             sink.put(slot, position, stretch.position(at));
         }
     }

@@ -9,7 +9,7 @@ final class WorkResult {
     private final Map<Integer, Long> overflows = new TreeMap<>();
     private final Map<Integer, Long> mismatches = new TreeMap<>();
 
-    /** Terms of the slots' checksums, by slot number. */
+    /** Terms of the checksums of slots and {@link SourceChecks checked sources}, by number. */
     Map<Integer, Integer> checksums() {
         return checksums;
     }
@@ -24,9 +24,9 @@ final class WorkResult {
         return mismatches;
     }
 
-    /** Adds a stretch of {@code length} bytes at {@code position} of a slot, and its CRC-32. */
-    void addStretch(SlotTable.SlotPlace slot, long position, long length, int crc) {
-        addChecksum(slot.id(), Crc32Combiner.shift(crc, slot.length() - position - length));
+    /** Adds the CRC-32 of a stretch that {@code rest} bytes follow in the slot or source {@code id}. */
+    void addStretch(int id, long rest, int crc) {
+        addChecksum(id, Crc32Combiner.shift(crc, rest));
     }
 
     void addChecksum(int slot, int term) {

@@ -25,11 +25,13 @@ final class Workers {
      * What all workers share.
      *
      * @param bufferBytes size of each buffer
+     * @param checks the sources whose checksums are added up
      * @param sink where bands go
      * @param fillRows makes up padding
      * @param options the options of the run
      */
-    record PlanContext(int bufferBytes, BandSink sink, FillRows fillRows, ExecutionOptions options) {}
+    record PlanContext(
+            int bufferBytes, SourceChecks checks, BandSink sink, FillRows fillRows, ExecutionOptions options) {}
 
     /** Workers that begin with {@code bytesDone} bytes done already, for the progress. */
     Workers(WorkUnits units, PlanContext context, long bytesDone) {
@@ -81,6 +83,7 @@ final class Workers {
     private void work(Shared shared) {
         BandMover mover = new BandMover(
                 new Buffers(context.bufferBytes()),
+                context.checks(),
                 context.sink(),
                 context.fillRows(),
                 context.options().whenReplicasDiffer());

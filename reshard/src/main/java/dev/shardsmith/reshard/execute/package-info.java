@@ -8,6 +8,7 @@
  *
  * <p>A sum over any order also gives the CRC-32 of each slot: the checksum of a stretch, shifted past the bytes that follow
  * it in the slot, is a term, and the exclusive or of all terms is the checksum of the whole.
+ * In the same way the checksums that PyTorch recorded of the sources are checked while they are read.
  *
  * <p>Beside the destination {@code NAME} lies, while the work goes on, the folder {@code .NAME.shardsmith-partial}:
  *

@@ -141,6 +141,11 @@ final class PlanReader {
     }
 
     private ByteSource source(SourceEntry entry) throws IOException {
+        ByteSource bytes = place(entry);
+        return entry.hasCrc() ? bytes.withRecordedCrc(entry.getCrc()) : bytes;
+    }
+
+    private ByteSource place(SourceEntry entry) throws IOException {
         return switch (entry.getPlaceCase()) {
             case RANGE -> range(entry);
             case INLINE -> ByteSource.of(entry.getName(), entry.getInline().toByteArray());

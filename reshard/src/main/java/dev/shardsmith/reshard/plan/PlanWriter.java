@@ -140,6 +140,7 @@ final class PlanWriter {
         } else {
             entry.setInline(inline(source));
         }
+        source.recordedCrc().ifPresent(entry::setCrc);
         sources.put(source, sourceCount++);
         put(PlanMessage.newBuilder().setSource(entry));
     }

@@ -69,12 +69,18 @@ final class PlanFixture {
         return new TargetSlot(path(file), slot.key(), slot.length());
     }
 
-    /** A new source file with the given bytes. */
+    /** A new source file with the given bytes, and their checksum recorded. */
     ByteSource sourceFile(FilePool pool, byte[] bytes) throws IOException {
         Path path = folder.resolve("source" + sourceFiles++ + ".bin");
         Files.createDirectories(folder);
         Files.write(path, bytes);
-        return pool.file(path);
+        return pool.file(path).withRecordedCrc(crc(bytes, 0, bytes.length));
+    }
+
+    static int crc(byte[] bytes, int from, int length) {
+        CRC32 crc = new CRC32();
+        crc.update(bytes, from, length);
+        return (int) crc.getValue();
     }
 
     void add(TensorMove move) {
@@ -117,9 +123,9 @@ final class PlanFixture {
         }
         for (FileImage.CrcPatch patch : image.crcPatches()) {
             FileImage.Slot slot = image.slots().get(patch.slot());
-            CRC32 crc = new CRC32();
-            crc.update(bytes, (int) slot.offset(), (int) slot.length());
-            ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt((int) patch.offset(), (int) crc.getValue());
+            ByteBuffer.wrap(bytes)
+                    .order(ByteOrder.LITTLE_ENDIAN)
+                    .putInt((int) patch.offset(), crc(bytes, (int) slot.offset(), (int) slot.length()));
         }
         return bytes;
     }

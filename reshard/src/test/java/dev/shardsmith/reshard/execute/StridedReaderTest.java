@@ -35,7 +35,8 @@ final class StridedReaderTest {
             int capacity = (int) Math.max(dtype.bytes(shape.elements()), random.nextInt(16, 400));
             ByteBuffer near = ByteBuffer.allocate(capacity).order(ByteOrder.LITTLE_ENDIAN);
             long[] nearStrides = shape.rowMajorStrides();
-            new StridedReader(new Buffers(capacity)).read(view, near, 0, nearStrides);
+            new StridedReader(new Buffers(capacity), SourceChecks.NONE)
+                    .read(view, near, 0, nearStrides, new WorkResult());
             byte[] expected = new byte[capacity];
             RandomMove.forEach(Box.whole(shape), index -> {
                 long from = 0;
@@ -55,9 +56,9 @@ final class StridedReaderTest {
     void columnsOfAMatrixThatAreAllWantedAreReadAtOnce() throws Exception {
         byte[] bytes = new byte[64];
         StoredTensor view = StoredTensor.contiguous("t", DType.F32, Shape.of(4, 4), ByteSource.of("bytes", bytes), 0);
-        StridedReader reader = new StridedReader(new Buffers(64));
+        StridedReader reader = new StridedReader(new Buffers(64), SourceChecks.NONE);
         ByteBuffer near = ByteBuffer.allocate(128).order(ByteOrder.LITTLE_ENDIAN);
-        reader.read(view, near, 0, new long[] {8, 1});
+        reader.read(view, near, 0, new long[] {8, 1}, new WorkResult());
         assertThat(reader.bytesRead()).isEqualTo(64);
     }
 

@@ -21,7 +21,8 @@ import java.util.Optional;
 /**
  * Models of Hugging Face's transformers, run as that library runs them.
  *
- * <p>Known by {@code model_type}: mamba, falcon_mamba, mamba2, nemotron_h, bamba, falcon_h1, granitemoehybrid, jamba.
+ * <p>Known by {@code model_type}: mamba, falcon_mamba, mamba2, nemotron_h, bamba, falcon_h1, granitemoehybrid,
+ * jamba, zamba2.
  */
 public final class HuggingFaceModels {
     private final Settings config;
@@ -59,6 +60,12 @@ public final class HuggingFaceModels {
             case "falcon_h1" -> falcon();
             case "granitemoehybrid" -> granite();
             case "jamba" -> jamba();
+            case "zamba2" ->
+                model(
+                        new ZambaBlocks(config, parts, weights.under(prefix() + "layers.")).build(),
+                        "final_layernorm",
+                        1,
+                        1);
             default ->
                 throw CheckpointException.of(
                         CheckpointException.Kind.UNSUPPORTED,

@@ -10,14 +10,24 @@ import java.util.Optional;
  *
  * @param layer number of the layer it belongs to, over the whole model
  * @param kind what it is, in a word
+ * @param shared what is added to the norm's input, but not to the residual stream
  * @param norm in front of the mixers
  * @param mixers what runs side by side; their results are added
  */
-public record Block(int layer, String kind, PreNorm norm, List<Mixer> mixers) {
+public record Block(int layer, String kind, Optional<SharedTransformer> shared, PreNorm norm, List<Mixer> mixers) {
+
+    /** A branch without a shared transformer. */
+    public Block(int layer, String kind, PreNorm norm, List<Mixer> mixers) {
+        this(layer, kind, Optional.empty(), norm, mixers);
+    }
 
     /** What the branch adds to the residual stream. */
     public Signal branch(Pass pass, Signal hidden) throws IOException {
-        Signal normed = norm.apply(pass, hidden);
+        Signal entering = hidden;
+        if (shared.isPresent()) {
+            entering = pass.add(hidden, shared.get().forward(pass, hidden), 1);
+        }
+        Signal normed = norm.apply(pass, entering);
         List<Signal> parts = new ArrayList<>();
         for (Mixer mixer : mixers) {
             parts.add(mixer.forward(pass, normed));
@@ -28,21 +38,21 @@ public record Block(int layer, String kind, PreNorm norm, List<Mixer> mixers) {
     /** All weights, of every rank, the norm's included. */
     public List<WeightSource> weights() {
         List<WeightSource> all = new ArrayList<>();
-        all.add(norm.weight());
-        norm.bias().ifPresent(all::add);
+        shared.ifPresent(transformer -> all.addAll(transformer.weights()));
+        all.addAll(norm.weights());
         mixers.forEach(mixer -> all.addAll(mixer.weights()));
         return all;
     }
 
     /** The same with another norm. */
     public Block withNorm(PreNorm other) {
-        return new Block(layer, kind, other, mixers);
+        return new Block(layer, kind, shared, other, mixers);
     }
 
     /** The same with one mixer replaced. */
     public Block withMixer(int index, Mixer other) {
         List<Mixer> changed = new ArrayList<>(mixers);
         changed.set(index, other);
-        return new Block(layer, kind, norm, List.copyOf(changed));
+        return new Block(layer, kind, shared, norm, List.copyOf(changed));
     }
 }

@@ -47,7 +47,8 @@ public record LayeredModel(
      */
     public float[] logits(ForwardBackend backend, int[] ids, int batch, int length, Progress progress)
             throws IOException {
-        float[] hidden = embed(ids);
+        float[] embedded = embed(ids);
+        float[] hidden = embedded;
         int done = 0;
         List<ReadAhead.Step> steps = new ArrayList<>();
         for (Block block : blocks) {
@@ -59,6 +60,7 @@ public record LayeredModel(
             for (Block block : blocks) {
                 try (LayerReading weights = ahead.next();
                         Pass pass = new Pass(backend, batch, length, 0, weights)) {
+                    pass.embed(embedded, width);
                     float[] branch = pass.read(block.branch(pass, pass.input(hidden, width)));
                     float[] next = new float[hidden.length];
                     for (int i = 0; i < next.length; i++) {
@@ -146,10 +148,7 @@ public record LayeredModel(
     /** The weights of a part of the head and of the norm in front of it. */
     public List<WeightSource> weights(HeadPart part) {
         List<WeightSource> weights = new ArrayList<>();
-        finalNorm.ifPresent(norm -> {
-            weights.add(norm.weight());
-            norm.bias().ifPresent(weights::add);
-        });
+        finalNorm.ifPresent(norm -> weights.addAll(norm.weights()));
         weights.add(part.weight());
         return weights;
     }

@@ -26,6 +26,7 @@ public final class Pass implements AutoCloseable {
     private final double weightUnit;
     private final WeightReader weights;
     private final List<DeviceArray> owned = new ArrayList<>();
+    private float[] embedded = new float[0];
 
     /**
      * Begins a pass that reads each weight when it is needed.
@@ -101,6 +102,21 @@ public final class Pass implements AutoCloseable {
                     values.length + " values for " + tokens() + " tokens of " + width + " channels");
         }
         return new Signal(upload(values), width, error);
+    }
+
+    /**
+     * Tells what the embedded tokens were, [tokens, width], for layers that read them besides the residual stream.
+     */
+    public void embed(float[] values, int width) {
+        if (values.length != (long) tokens() * width) {
+            throw new IllegalArgumentException(values.length + " embedded values for " + tokens() + " tokens");
+        }
+        embedded = values;
+    }
+
+    /** The embedded tokens. */
+    Signal embedded() {
+        return input(embedded, embedded.length / tokens());
     }
 
     /** The values of a signal on the host. */

@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -14,5 +15,9 @@ public record PreNorm(Norm norm, WeightSource weight, Optional<WeightSource> bia
 
     Signal apply(Pass pass, Signal input) throws IOException {
         return pass.normalize(input, norm, Optional.of(weight), bias, input.width());
+    }
+
+    List<WeightSource> weights() {
+        return WeightSource.present(List.of(Optional.of(weight), bias));
     }
 }

@@ -54,6 +54,11 @@ public interface WeightSource {
         return factor == 1 ? this : new Scaled(this, factor);
     }
 
+    /** This weight of [rows, columns] plus the product of two thin ones, {@code up · down}. */
+    default WeightSource plusProduct(WeightSource up, WeightSource down, int columns) {
+        return new LowRank(this, up, down, columns);
+    }
+
     /** Weights one after the other. */
     static WeightSource concat(List<WeightSource> parts) {
         return parts.size() == 1 ? parts.get(0) : new Joined(List.copyOf(parts));

@@ -25,7 +25,8 @@ final class HuggingFaceModelsTest {
                         "bamba",
                         "falcon_h1",
                         "granitemoehybrid",
-                        "jamba")
+                        "jamba",
+                        "zamba2")
                 .flatMap(name -> Stream.of(Arguments.of(name, "safetensors"), Arguments.of(name, "bin")));
     }
 

@@ -1,0 +1,149 @@
+package dev.shardsmith.verify.family;
+
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.verify.forward.Activation;
+import dev.shardsmith.verify.forward.AttentionMixer;
+import dev.shardsmith.verify.forward.Block;
+import dev.shardsmith.verify.forward.Mamba2Mixer;
+import dev.shardsmith.verify.forward.MlpMixer;
+import dev.shardsmith.verify.forward.PreNorm;
+import dev.shardsmith.verify.forward.Rotary;
+import dev.shardsmith.verify.forward.SharedTransformer;
+import dev.shardsmith.verify.forward.WeightSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The layers of Zamba2: Mamba-2 mixers, some of which are preceded by a transformer that is shared with other layers.
+ *
+ * <p>There are {@code num_mem_blocks} shared transformers; hybrid layers take them in turns. A file holds each of them once, under
+ * the name of the first layer that uses it. What is a layer's own are the adapters, of low rank, and the projection of the
+ * transformer's result.
+ */
+final class ZambaBlocks {
+    private static final float GATED_NORM_EPSILON = 1e-5f;
+
+    private final Settings config;
+    private final HuggingFaceParts parts;
+    private final NamedWeights layers;
+    private final List<Integer> hybrids = new ArrayList<>();
+
+    /**
+     * Prepares them.
+     *
+     * @param layers the weights under {@code model.layers.}
+     */
+    ZambaBlocks(Settings config, HuggingFaceParts parts, NamedWeights layers) {
+        this.config = config;
+        this.parts = parts;
+        this.layers = layers;
+    }
+
+    List<Block> build() throws CheckpointException {
+        List<Block> blocks = new ArrayList<>();
+        List<Object> kinds = config.list("layers_block_type");
+        for (int i = 0; i < kinds.size(); i++) {
+            boolean hybrid = kinds.get(i).equals("hybrid");
+            if (hybrid) {
+                hybrids.add(i);
+            }
+            NamedWeights layer = layers.under(i + ".");
+            NamedWeights own = hybrid ? layer.under("mamba_decoder.") : layer;
+            blocks.add(new Block(
+                    i,
+                    hybrid ? "hybrid" : "mamba",
+                    hybrid ? Optional.of(transformer(layer)) : Optional.empty(),
+                    parts.norm(own, "input_layernorm"),
+                    List.of(mamba(own.under("mamba.")))));
+        }
+        return blocks;
+    }
+
+    private Mamba2Mixer mamba(NamedWeights w) throws CheckpointException {
+        int groups = config.integerOr(1, "mamba_ngroups");
+        Mamba2Mixer mixer = parts.mamba2(
+                w,
+                config.integer("n_mamba_heads"),
+                groups,
+                config.integer("mamba_d_state"),
+                HuggingFaceParts.NormGroups.BY_GROUP);
+        Mamba2Mixer.Options o = mixer.options();
+        return mixer.withOptions(new Mamba2Mixer.Options(
+                o.headDim(), o.state(), o.timeStep(), o.normGroup(), GATED_NORM_EPSILON, false));
+    }
+
+    /** The shared transformer as the last of the hybrid layers so far sees it. */
+    private SharedTransformer transformer(NamedWeights layer) throws CheckpointException {
+        int use = hybrids.size() - 1;
+        int copies = Math.max(1, config.integerOr(1, "num_mem_blocks"));
+        NamedWeights w = layers.under(hybrids.get(use % copies) + ".shared_transformer.");
+        NamedWeights feedForward = w.under("feed_forward.");
+        int hidden = feedForward.size("gate_up_proj.weight", 0) / 2;
+        WeightSource gateAndUp = adapted(
+                feedForward,
+                "gate_up_proj",
+                "gate_up_proj_adapter_list." + use + ".",
+                config.flagOr(true, "use_shared_mlp_adapter"));
+        Activation activation = parts.activation("hidden_act");
+        MlpMixer mlp = parts.mlp(
+                MlpMixer.Form.GATE_FIRST,
+                activation,
+                gateAndUp,
+                feedForward.find("gate_up_proj.bias"),
+                feedForward.get("down_proj.weight"),
+                feedForward.find("down_proj.bias"));
+        if (hidden != feedForward.size("down_proj.weight", 1)) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.INCONSISTENT,
+                    feedForward.prefix() + "gate_up_proj.weight",
+                    2 * hidden + " rows do not fit the columns of down_proj");
+        }
+        PreNorm before = parts.norm(w, "pre_ff_layernorm");
+        return new SharedTransformer(
+                parts.norm(w, "input_layernorm"),
+                attention(w.under("self_attn."), use),
+                before,
+                mlp,
+                layer.get("linear.weight"));
+    }
+
+    private AttentionMixer attention(NamedWeights w, int use) throws CheckpointException {
+        int heads = config.integer("num_attention_heads");
+        int keyHeads = config.integerOr(heads, "num_key_value_heads");
+        int headDim = w.size("q_proj.weight", 0) / heads;
+        boolean adapted = config.flagOr(false, "use_shared_attention_adapter");
+        List<WeightSource> rows = new ArrayList<>();
+        for (String name : List.of("q", "k", "v")) {
+            rows.add(adapted(w, name + "_proj", "linear_" + name + "_adapter_list." + use + ".", adapted));
+        }
+        AttentionMixer.Shard shard = new AttentionMixer.Shard(
+                heads,
+                keyHeads,
+                0,
+                WeightSource.concat(rows),
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                w.get("o_proj.weight"));
+        Optional<Rotary> rotary = config.flagOr(false, "use_mem_rope") ? parts.rotary(headDim, 1) : Optional.empty();
+        float scale = (float) (1 / Math.sqrt(headDim / 2.0));
+        return new AttentionMixer(
+                parts.width(),
+                new AttentionMixer.Options(headDim, scale, true, rotary, Optional.empty()),
+                List.of(shard),
+                w.find("o_proj.bias"));
+    }
+
+    /** A projection with its adapter of this use. */
+    private static WeightSource adapted(NamedWeights w, String projection, String adapter, boolean there)
+            throws CheckpointException {
+        WeightSource base = w.get(projection + ".weight");
+        return there
+                ? base.plusProduct(
+                        w.get(adapter + "1.weight"), w.get(adapter + "0.weight"), w.size(projection + ".weight", 1))
+                : base;
+    }
+}

@@ -6,6 +6,7 @@ import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
+import dev.shardsmith.verify.forward.WideBackend;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,8 +29,8 @@ final class ForwardCommand implements Command {
     @Override
     public String description() {
         return "Runs the whole model on token ids and writes the logits, as NumPy files. The weights of one layer at a time "
-                + "are in memory. Ids are whole numbers of shape [batch, length] or [length]; logits are float32 of "
-                + "[batch, length, vocabulary].";
+                + "are in memory. Ids are whole numbers of shape [batch, length] or [length]; logits are float32, or "
+                + "float64 with --dtype fp64, of [batch, length, vocabulary].";
     }
 
     @Override
@@ -43,7 +44,10 @@ final class ForwardCommand implements Command {
                 Flags.value("input", "IDS.npy", "token ids"),
                 Flags.output("LOGITS.npy", "where the logits go"),
                 Flags.flag("force", "replace the output if it exists"),
-                Flags.value("dtype", "fp32", "precision; fp32 with sums in at least that"),
+                Flags.value(
+                        "dtype",
+                        "fp32|fp64",
+                        "precision of the computation and of the logits; fp64 is slow and always on the processor"),
                 Device.FLAG,
                 Flags.json());
         Opening.FLAGS.forEach(options::addOption);
@@ -62,7 +66,11 @@ final class ForwardCommand implements Command {
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         line.required("input");
         line.required("output");
-        line.choice("dtype", "fp32", List.of("fp32"));
+        boolean wide = line.choice("dtype", "fp32", List.of("fp32", "fp64")).equals("fp64");
+        if (wide && line.value("device").orElse("auto").startsWith("cuda")) {
+            throw new UsageException(
+                    "--dtype fp64 computes on the processor, not on a GPU%n  try: without --device".formatted());
+        }
         NpyFile ids = NpyFile.read(line.file("input").orElseThrow());
         Path output = line.file("output").orElseThrow();
         int rank = ids.shape().length;
@@ -77,9 +85,14 @@ final class ForwardCommand implements Command {
         try (ModelView view = Opening.open(line.path(0), line, out)) {
             LayeredModel model = CheckpointModels.of(view, Map.of());
             int[] tokens = tokens(ids, model.vocabulary());
-            float[] logits = logits(model, tokens, batch, length, line, out);
             int[] shape = {batch, length, model.vocabulary()};
-            write(output, shape, logits);
+            if (wide) {
+                double[] logits = model.logitsWide(new WideBackend(), tokens, batch, length, (done, all) -> {});
+                write(output, file -> NpyFile.write(file, shape, logits));
+            } else {
+                float[] logits = logits(model, tokens, batch, length, line);
+                write(output, file -> NpyFile.write(file, shape, logits));
+            }
             if (line.has("json")) {
                 out.json(name(), ExitCode.OK.status(), json -> {
                     json.writeStringField("output", output.toString());
@@ -87,13 +100,14 @@ final class ForwardCommand implements Command {
                     json.writeArray(shape, 0, shape.length);
                 });
             } else {
-                out.line("%s  float32 [%d, %d, %d]".formatted(output, shape[0], shape[1], shape[2]));
+                out.line("%s  %s [%d, %d, %d]"
+                        .formatted(output, wide ? "float64" : "float32", shape[0], shape[1], shape[2]));
             }
         }
         return ExitCode.OK;
     }
 
-    private static float[] logits(LayeredModel model, int[] tokens, int batch, int length, Arguments line, Out out)
+    private static float[] logits(LayeredModel model, int[] tokens, int batch, int length, Arguments line)
             throws UsageException, IOException {
         ForwardBackend backend = Device.open(line);
         try {
@@ -118,8 +132,13 @@ final class ForwardCommand implements Command {
         return tokens;
     }
 
+    /** Writes a new file. */
+    private interface NewFile {
+        void write(Path file) throws IOException;
+    }
+
     /** The file appears complete or not at all; a device such as {@code /dev/null} is never replaced. */
-    private static void write(Path output, int[] shape, float[] logits) throws IOException {
+    private static void write(Path output, NewFile content) throws IOException {
         if (Files.exists(output) && !Files.isRegularFile(output)) {
             throw CheckpointException.of(
                             CheckpointException.Kind.REFUSED,
@@ -131,7 +150,7 @@ final class ForwardCommand implements Command {
         Path unfinished = absolute.resolveSibling("." + absolute.getFileName() + ".new");
         Files.deleteIfExists(unfinished);
         try {
-            NpyFile.write(unfinished, shape, logits);
+            content.write(unfinished);
             Files.move(unfinished, absolute, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
         } finally {
             Files.deleteIfExists(unfinished);

@@ -1,9 +1,11 @@
 package dev.shardsmith.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.testdata.TestData;
+import dev.shardsmith.verify.forward.NpyFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -224,6 +226,40 @@ final class ProvingCommandsTest {
         line[5] = place("other.npy");
         assertThat(CommandRun.of(line).exit()).isEqualTo(ExitCode.USAGE);
         assertThat(folder.resolve("other.npy")).doesNotExist();
+    }
+
+    @Test
+    void logitsAreDoubleWhereThatIsAskedFor() throws Exception {
+        Path model = TestData.path("hf", "zamba2");
+        String ids = model.resolve("input_ids.npy").toString();
+        String source = model.resolve("safetensors").toString();
+        String[] wide = {"forward", source, "--input", ids, "-o", place("wide.npy"), "--dtype", "fp64"};
+        String[] narrow = {"forward", source, "--input", ids, "-o", place("narrow.npy"), "--device", "cpu"};
+
+        assertThat(CommandRun.of(wide).exit()).isEqualTo(ExitCode.OK);
+        assertThat(CommandRun.of(narrow).exit()).isEqualTo(ExitCode.OK);
+
+        double[] expected = NpyFile.read(model.resolve("logits_f64.npy")).values();
+        double[] a = NpyFile.read(folder.resolve("wide.npy")).values();
+        double[] b = NpyFile.read(folder.resolve("narrow.npy")).values();
+        assertThat(folder.resolve("wide.npy")).hasSize(128 + 8L * expected.length);
+        for (int i = 0; i < expected.length; i++) {
+            assertThat(a[i]).isCloseTo(expected[i], within(5e-6));
+            assertThat(b[i]).isCloseTo(a[i], within(1e-5));
+        }
+        assertThat(CommandRun.of(
+                                "forward",
+                                source,
+                                "--input",
+                                ids,
+                                "-o",
+                                place("c.npy"),
+                                "--dtype",
+                                "fp64",
+                                "--device",
+                                "cuda")
+                        .exit())
+                .isEqualTo(ExitCode.USAGE);
     }
 
     @Test

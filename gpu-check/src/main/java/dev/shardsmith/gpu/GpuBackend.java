@@ -230,8 +230,8 @@ public final class GpuBackend implements ForwardBackend {
 
     @Override
     public DeviceArray attend(
-            DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, float scale, boolean causal) {
-        return run(card -> new LayerKernels(card).attend(own(q), own(k), own(v), shape, scale, causal));
+            DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, double scale, boolean causal) {
+        return run(card -> new LayerKernels(card).attend(own(q), own(k), own(v), shape, (float) scale, causal));
     }
 
     @Override

@@ -287,7 +287,7 @@ public final class HuggingFaceModels {
                 int headDim = attention.size("q_proj.weight", 0) / config.integer("num_attention_heads");
                 AttentionMixer mixer = parts.attention(
                         attention,
-                        config.floatOr(parts.headScale(attention), "attention_multiplier"),
+                        config.realOr(parts.headScale(attention), "attention_multiplier"),
                         rotates ? parts.rotary(headDim, 1) : Optional.empty(),
                         1);
                 blocks.add(new Block(i, "attention", norm, List.of(Scaling.output(mixer, residual))));

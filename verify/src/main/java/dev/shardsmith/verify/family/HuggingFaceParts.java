@@ -110,7 +110,7 @@ record HuggingFaceParts(Settings config, int width) {
         return new Mamba1Mixer(width, options, List.of(shard), w.find("out_proj.bias"));
     }
 
-    AttentionMixer attention(NamedWeights w, float scale, Optional<Rotary> rotary, float keyFactor)
+    AttentionMixer attention(NamedWeights w, double scale, Optional<Rotary> rotary, float keyFactor)
             throws CheckpointException {
         int heads = config.integer("num_attention_heads");
         int keyHeads = config.integerOr(heads, "num_key_value_heads");
@@ -137,8 +137,8 @@ record HuggingFaceParts(Settings config, int width) {
     }
 
     /** {@code 1/√headDim}. */
-    float headScale(NamedWeights w) throws CheckpointException {
-        return (float) (1 / Math.sqrt((double) w.size("q_proj.weight", 0) / config.integer("num_attention_heads")));
+    double headScale(NamedWeights w) throws CheckpointException {
+        return 1 / Math.sqrt((double) w.size("q_proj.weight", 0) / config.integer("num_attention_heads"));
     }
 
     /** Rotation of the first part of each head, in halves. */

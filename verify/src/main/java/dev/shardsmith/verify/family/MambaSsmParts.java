@@ -173,7 +173,7 @@ record MambaSsmParts(Settings config, int width) {
                         attention.flagOr(false, "rotary_emb_interleaved")));
         AttentionMixer.Options options = new AttentionMixer.Options(
                 headDim,
-                attention.floatOr(1 / Math.sqrt(headDim), "softmax_scale"),
+                attention.realOr(1 / Math.sqrt(headDim), "softmax_scale"),
                 attention.flagOr(false, "causal"),
                 rotary,
                 Optional.empty());

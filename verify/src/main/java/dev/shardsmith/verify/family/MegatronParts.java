@@ -125,7 +125,7 @@ record MegatronParts(Settings args, int width, int expertRanks) {
         }
         Optional<Norm> headNorm = w.has("q_layernorm.weight") ? Optional.of(Norm.rms(epsilon())) : Optional.empty();
         AttentionMixer.Options options =
-                new AttentionMixer.Options(headDim, (float) (1 / Math.sqrt(headDim)), true, rotary(headDim), headNorm);
+                new AttentionMixer.Options(headDim, 1 / Math.sqrt(headDim), true, rotary(headDim), headNorm);
         return new AttentionMixer(width, options, List.copyOf(shards), w.any("linear_proj.bias"));
     }
 

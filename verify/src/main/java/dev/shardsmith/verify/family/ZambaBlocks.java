@@ -129,7 +129,7 @@ final class ZambaBlocks {
                 Optional.empty(),
                 w.get("o_proj.weight"));
         Optional<Rotary> rotary = config.flagOr(false, "use_mem_rope") ? parts.rotary(headDim, 1) : Optional.empty();
-        float scale = (float) (1 / Math.sqrt(headDim / 2.0));
+        double scale = 1 / Math.sqrt(headDim / 2.0);
         return new AttentionMixer(
                 parts.width(),
                 new AttentionMixer.Options(headDim, scale, true, rotary, Optional.empty()),

@@ -30,7 +30,8 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param rotary position embedding, if there is one
      * @param headNorm norm of each query and key head, if there is one
      */
-    public record Options(int headDim, float scale, boolean causal, Optional<Rotary> rotary, Optional<Norm> headNorm) {}
+    public record Options(
+            int headDim, double scale, boolean causal, Optional<Rotary> rotary, Optional<Norm> headNorm) {}
 
     /**
      * The weights of one rank.

@@ -7,7 +7,7 @@ import java.util.stream.IntStream;
 final class CpuAttention {
     private CpuAttention() {}
 
-    static float[] run(float[] q, float[] k, float[] v, AttentionShape shape, float scale, boolean causal) {
+    static float[] run(float[] q, float[] k, float[] v, AttentionShape shape, double scale, boolean causal) {
         float[] out = new float[q.length];
         IntStream.range(0, shape.batch() * shape.heads())
                 .parallel()
@@ -20,7 +20,7 @@ final class CpuAttention {
             float[] k,
             float[] v,
             AttentionShape shape,
-            float scale,
+            double scale,
             boolean causal,
             int row,
             int head,
@@ -51,15 +51,15 @@ final class CpuAttention {
         }
     }
 
-    private static void softmax(float[] scores, int count, float scale) {
+    private static void softmax(float[] scores, int count, double scale) {
         double max = Double.NEGATIVE_INFINITY;
         for (int j = 0; j < count; j++) {
-            max = Math.max(max, (double) scale * scores[j]);
+            max = Math.max(max, scale * scores[j]);
         }
         double total = 0;
         double[] weights = new double[count];
         for (int j = 0; j < count; j++) {
-            weights[j] = Math.exp((double) scale * scores[j] - max);
+            weights[j] = Math.exp(scale * scores[j] - max);
             total += weights[j];
         }
         for (int j = 0; j < count; j++) {
@@ -72,11 +72,11 @@ final class CpuAttention {
         int pairs = rotary.rotated() / 2;
         for (int token = 0; token < batch * length; token++) {
             for (int pair = 0; pair < pairs; pair++) {
-                double angle = token % length * Math.pow(rotary.base(), -2.0 * pair / rotary.rotated());
+                double angle = rotary.angle(token % length, pair);
                 double cos = Math.cos(angle);
                 double sin = Math.sin(angle);
-                int first = rotary.interleaved() ? 2 * pair : pair;
-                int second = rotary.interleaved() ? 2 * pair + 1 : pair + pairs;
+                int first = rotary.first(pair);
+                int second = rotary.second(pair);
                 for (int head = 0; head < heads; head++) {
                     int base = (token * heads + head) * headDim;
                     double a = x[base + first];

@@ -177,7 +177,7 @@ public final class CpuBackend implements ForwardBackend {
 
     @Override
     public DeviceArray attend(
-            DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, float scale, boolean causal) {
+            DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, double scale, boolean causal) {
         return new CpuArray(CpuAttention.run(CpuArray.of(q), CpuArray.of(k), CpuArray.of(v), shape, scale, causal));
     }
 

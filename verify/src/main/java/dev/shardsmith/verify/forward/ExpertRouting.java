@@ -37,9 +37,9 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
      * @param ambiguous tokens for which rounding could have changed the choice
      * @param weightError estimated error of the weights of each token
      */
-    record Choice(float[] weights, int experts, boolean[] ambiguous, double[] weightError) {
+    record Choice(double[] weights, int experts, boolean[] ambiguous, double[] weightError) {
 
-        float weight(int token, int expert) {
+        double weight(int token, int expert) {
             return weights[token * experts + expert];
         }
 
@@ -50,13 +50,13 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         }
     }
 
-    Choice choose(float[] logits, float[] choiceBias, int experts, double[] errors) {
+    Choice choose(double[] logits, float[] choiceBias, int experts, double[] errors) {
         int tokens = errors.length;
-        float[] weights = new float[logits.length];
+        double[] weights = new double[logits.length];
         boolean[] ambiguous = new boolean[tokens];
         double[] weightError = new double[tokens];
         for (int t = 0; t < tokens; t++) {
-            float[] row = Arrays.copyOfRange(logits, t * experts, (t + 1) * experts);
+            double[] row = Arrays.copyOfRange(logits, t * experts, (t + 1) * experts);
             double[] scored = score(row);
             double[] choice = new double[experts];
             for (int e = 0; e < experts; e++) {
@@ -72,10 +72,10 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         return new Choice(weights, experts, ambiguous, weightError);
     }
 
-    private double[] score(float[] logits) {
+    private double[] score(double[] logits) {
         double[] scored = new double[logits.length];
         double max = Double.NEGATIVE_INFINITY;
-        for (float logit : logits) {
+        for (double logit : logits) {
             max = Math.max(max, logit);
         }
         double total = 0;
@@ -112,19 +112,18 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         }
     }
 
-    private void weigh(float[] logits, double[] scored, int[] order, float[] weights, int base) {
+    private void weigh(double[] logits, double[] scored, int[] order, double[] weights, int base) {
         double[] chosen = new double[top];
         double total = 0;
         for (int i = 0; i < top; i++) {
-            chosen[i] = scores == Scores.SOFTMAX_CHOSEN
-                    ? Math.exp((double) logits[order[i]] - logits[order[0]])
-                    : scored[order[i]];
+            chosen[i] =
+                    scores == Scores.SOFTMAX_CHOSEN ? Math.exp(logits[order[i]] - logits[order[0]]) : scored[order[i]];
             total += chosen[i];
         }
         boolean divide = normalized || scores == Scores.SOFTMAX_CHOSEN;
         for (int i = 0; i < top; i++) {
             double weight = divide ? chosen[i] / (total + NORMALIZER_FLOOR) : chosen[i];
-            weights[base + order[i]] = (float) (weight * scale);
+            weights[base + order[i]] = weight * scale;
         }
     }
 

@@ -34,7 +34,7 @@ public record ExpertsMixer(
     public Signal forward(Pass pass, Signal input) throws IOException {
         Signal logits = pass.linear(input, router, routerBias);
         float[] bias = choiceBias.isPresent() ? pass.load(choiceBias.get()) : new float[experts.size()];
-        ExpertRouting.Choice choice = routing.choose(pass.read(logits), bias, experts.size(), logits.error());
+        ExpertRouting.Choice choice = routing.choose(pass.readWide(logits), bias, experts.size(), logits.error());
         Signal latent = toLatent.isPresent() ? pass.linear(input, toLatent.get(), Optional.empty()) : input;
         Signal routed = routed(pass, latent, choice);
         if (fromLatent.isPresent()) {
@@ -44,8 +44,8 @@ public record ExpertsMixer(
     }
 
     private Signal routed(Pass pass, Signal input, ExpertRouting.Choice choice) throws IOException {
-        float[] values = pass.read(input);
-        float[] sums = new float[values.length];
+        double[] values = pass.readWide(input);
+        double[] sums = new double[values.length];
         double[] variance = new double[pass.tokens()];
         for (int expert = 0; expert < experts.size(); expert++) {
             int[] tokens = choice.tokensOf(expert);
@@ -57,33 +57,33 @@ public record ExpertsMixer(
         for (int t = 0; t < error.length; t++) {
             error[t] = choice.ambiguous()[t] ? Double.POSITIVE_INFINITY : Math.sqrt(variance[t]);
         }
-        return pass.signal(sums, input.width(), error);
+        return pass.signalWide(sums, input.width(), error);
     }
 
     private void expert(
             Pass pass,
             Signal input,
-            float[] values,
+            double[] values,
             ExpertRouting.Choice choice,
             int expert,
             int[] tokens,
-            float[] sums,
+            double[] sums,
             double[] variance)
             throws IOException {
         int channels = input.width();
-        float[] picked = new float[Math.multiplyExact(tokens.length, channels)];
+        double[] picked = new double[Math.multiplyExact(tokens.length, channels)];
         double[] pickedError = new double[tokens.length];
         for (int i = 0; i < tokens.length; i++) {
             System.arraycopy(values, tokens[i] * channels, picked, i * channels, channels);
             pickedError[i] = input.error()[tokens[i]];
         }
         try (Pass own = pass.over(tokens.length)) {
-            Signal out = experts.get(expert).forward(own, own.signal(picked, channels, pickedError));
-            float[] result = own.read(out);
+            Signal out = experts.get(expert).forward(own, own.signalWide(picked, channels, pickedError));
+            double[] result = own.readWide(out);
             float[] sizes = own.backend().rowMaxima(out.values(), tokens.length, channels);
             for (int i = 0; i < tokens.length; i++) {
                 int t = tokens[i];
-                float weight = choice.weight(t, expert);
+                double weight = choice.weight(t, expert);
                 for (int c = 0; c < channels; c++) {
                     sums[t * channels + c] += weight * result[i * channels + c];
                 }

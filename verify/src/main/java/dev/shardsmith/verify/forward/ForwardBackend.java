@@ -38,6 +38,20 @@ public interface ForwardBackend extends ScanBackend, AutoCloseable {
     /** Copies numbers back. */
     float[] download(DeviceArray array);
 
+    /** Copies numbers to the device, in the precision that it computes in. */
+    default DeviceArray uploadWide(double[] values) {
+        float[] rounded = new float[values.length];
+        for (int i = 0; i < rounded.length; i++) {
+            rounded[i] = (float) values[i];
+        }
+        return upload(rounded);
+    }
+
+    /** Copies numbers back as they are, in no less than the precision that it computes in. */
+    default double[] downloadWide(DeviceArray array) {
+        return WideArray.widened(download(array));
+    }
+
     /** {@code y[r,o] = Σ_i x[r,i] · weight[o,i] + bias[o]}: weight is [out, in] as frameworks store it. */
     DeviceArray linear(DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out);
 
@@ -120,7 +134,7 @@ public interface ForwardBackend extends ScanBackend, AutoCloseable {
      * @param v [batch, length, keyHeads, headDim]
      * @return [batch, length, heads, headDim]
      */
-    DeviceArray attend(DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, float scale, boolean causal);
+    DeviceArray attend(DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, double scale, boolean causal);
 
     /** The largest absolute value of each row, on the host. */
     float[] rowMaxima(DeviceArray x, int rows, int width);

@@ -39,6 +39,12 @@ public record LayeredModel(
         return head.stream().mapToInt(WeightSource::elements).sum() / width;
     }
 
+    /** Takes the logits of some rows of the head, as soon as they are there. */
+    private interface LogitsSink {
+        /** Logits of [tokens, columns], from an entry of the vocabulary on. */
+        void take(Pass pass, Signal logits, int from);
+    }
+
     /**
      * Runs the whole model; the weights of one layer at a time are in memory.
      *
@@ -47,8 +53,38 @@ public record LayeredModel(
      */
     public float[] logits(ForwardBackend backend, int[] ids, int batch, int length, Progress progress)
             throws IOException {
+        float[] all = new float[Math.multiplyExact(batch * length, vocabulary())];
+        LogitsSink sink = (pass, part, from) -> place(pass.read(part), part.width(), all, from, ids.length);
+        run(backend, ids, batch, length, progress, sink);
+        return all;
+    }
+
+    /**
+     * Runs the whole model as {@link #logits} does, and gives the logits in the precision of the backend.
+     *
+     * @param ids [batch, length]
+     * @return logits of [batch, length, vocabulary]
+     */
+    public double[] logitsWide(ForwardBackend backend, int[] ids, int batch, int length, Progress progress)
+            throws IOException {
+        double[] all = new double[Math.multiplyExact(batch * length, vocabulary())];
+        LogitsSink sink = (pass, part, from) -> place(pass.readWide(part), part.width(), all, from, ids.length);
+        run(backend, ids, batch, length, progress, sink);
+        return all;
+    }
+
+    /** Copies columns, of either precision, to their places among all of the vocabulary. */
+    @SuppressWarnings("SuspiciousSystemArraycopy")
+    private void place(Object part, int columns, Object all, int from, int tokens) {
+        for (int t = 0; t < tokens; t++) {
+            System.arraycopy(part, t * columns, all, t * vocabulary() + from, columns);
+        }
+    }
+
+    private void run(ForwardBackend backend, int[] ids, int batch, int length, Progress progress, LogitsSink sink)
+            throws IOException {
         float[] embedded = embed(ids);
-        float[] hidden = embedded;
+        double[] hidden = WideArray.widened(embedded);
         int done = 0;
         List<ReadAhead.Step> steps = new ArrayList<>();
         for (Block block : blocks) {
@@ -61,8 +97,8 @@ public record LayeredModel(
                 try (LayerReading weights = ahead.next();
                         Pass pass = new Pass(backend, batch, length, 0, weights)) {
                     pass.embed(embedded, width);
-                    float[] branch = pass.read(block.branch(pass, pass.input(hidden, width)));
-                    float[] next = new float[hidden.length];
+                    double[] branch = pass.readWide(block.branch(pass, pass.inputWide(hidden, width)));
+                    double[] next = new double[hidden.length];
                     for (int i = 0; i < next.length; i++) {
                         next[i] = hidden[i] + branch[i];
                     }
@@ -70,7 +106,12 @@ public record LayeredModel(
                 }
                 progress.done(++done, blocks.size());
             }
-            return head(backend, ahead, parts, hidden, batch, length);
+            for (HeadPart part : parts) {
+                try (LayerReading weights = ahead.next();
+                        Pass pass = new Pass(backend, batch, length, 0, weights)) {
+                    sink.take(pass, logits(pass, pass.inputWide(hidden, width), part), part.from());
+                }
+            }
         }
     }
 
@@ -151,24 +192,5 @@ public record LayeredModel(
         finalNorm.ifPresent(norm -> weights.addAll(norm.weights()));
         weights.add(part.weight());
         return weights;
-    }
-
-    private float[] head(
-            ForwardBackend backend, ReadAhead ahead, List<HeadPart> parts, float[] hidden, int batch, int length)
-            throws IOException {
-        int vocabulary = vocabulary();
-        float[] logits = new float[Math.multiplyExact(batch * length, vocabulary)];
-        for (HeadPart part : parts) {
-            try (LayerReading weights = ahead.next();
-                    Pass pass = new Pass(backend, batch, length, 0, weights)) {
-                Signal columns = logits(pass, pass.input(hidden, width), part);
-                float[] values = pass.read(columns);
-                int count = columns.width();
-                for (int t = 0; t < batch * length; t++) {
-                    System.arraycopy(values, t * count, logits, t * vocabulary + part.from(), count);
-                }
-            }
-        }
-        return logits;
     }
 }

@@ -93,17 +93,13 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
         float[] bias = pass.load(shard.dtBias());
         float[] aLog = pass.load(shard.aLog());
         float[] d = pass.load(shard.d());
-        double[] dt = wide(pass.read(raw));
+        double[] dt = pass.readWide(raw);
         for (int i = 0; i < dt.length; i++) {
             dt[i] = TimeStep.SOFTPLUS.of(dt[i] + bias[i % bias.length]);
         }
         double[] y = SelectiveScan.run(
-                pass.batch(), pass.length(), wide(pass.read(x)), dt, aLog, wide(pass.read(b)), wide(pass.read(c)), d);
-        float[] rounded = new float[y.length];
-        for (int i = 0; i < y.length; i++) {
-            rounded[i] = (float) y[i];
-        }
-        DeviceArray out = pass.upload(rounded);
+                pass.batch(), pass.length(), pass.readWide(x), dt, aLog, pass.readWide(b), pass.readWide(c), d);
+        DeviceArray out = pass.own(pass.backend().uploadWide(y));
         ScanShape shape = new ScanShape(pass.batch(), pass.length(), d.length, 1, 1, options.state());
         double[] error = new ScanErrors(shape, TimeStep.SOFTPLUS, x, b, c, raw)
                 .of(pass, out, slowest(aLog, d.length), bias, Pass.largest(d));
@@ -126,14 +122,6 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
             }
         }
         return slowest;
-    }
-
-    private static double[] wide(float[] values) {
-        double[] wide = new double[values.length];
-        for (int i = 0; i < wide.length; i++) {
-            wide[i] = values[i];
-        }
-        return wide;
     }
 
     @Override

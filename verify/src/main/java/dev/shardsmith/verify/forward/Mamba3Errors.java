@@ -1,5 +1,7 @@
 package dev.shardsmith.verify.forward;
 
+import java.util.Arrays;
+
 /**
  * How rounding errors go through a Mamba-3 scan: as {@link ScanErrors}, with the inputs of two tokens a step and with the
  * error of the angles, which grows along the sequence.
@@ -13,7 +15,7 @@ package dev.shardsmith.verify.forward;
 record Mamba3Errors(Mamba3Scan scan, Mamba3Scan.Inputs in, double[] raw, double[] keys, double[] queries) {
 
     /** The error of each token of the gated output {@code y}, whose scan gave {@code o}. */
-    double[] of(Pass pass, double[] o, float[] y) {
+    double[] of(Pass pass, double[] o, double[] y) {
         double[] error = new double[pass.tokens()];
         double bias = Math.max(Pass.largest(in.bBias()), Pass.largest(in.cBias()));
         double mixing = Pass.largest(in.mimoX()) * scan.ranks();
@@ -61,9 +63,13 @@ record Mamba3Errors(Mamba3Scan scan, Mamba3Scan.Inputs in, double[] raw, double[
     }
 
     /** How much the output stage enlarges an error: at least 1, else the largest output by the largest scan result. */
-    private double gateSize(double[] o, float[] y) {
+    private double gateSize(double[] o, double[] y) {
         double scanned = largest(o);
-        return scanned == 0 ? 1 : Math.max(1, 4 * scan.ranks() * Pass.largest(y) / scanned);
+        return scanned == 0
+                ? 1
+                : Math.max(
+                        1,
+                        4 * scan.ranks() * Arrays.stream(y).map(Math::abs).max().orElse(0) / scanned);
     }
 
     private static double largest(double[] values) {

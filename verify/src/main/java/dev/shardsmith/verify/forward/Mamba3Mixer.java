@@ -66,25 +66,25 @@ public record Mamba3Mixer(
         int at = 2 * inner + 2 * columns;
         Signal heads = pass.columns(projected, at, 3 * scan.heads());
         Signal angle = pass.columns(projected, at + 3 * scan.heads(), scan.angles());
-        Mamba3Steps steps = Mamba3Steps.of(pass.read(heads), pass.load(dtBias), options);
+        Mamba3Steps steps = Mamba3Steps.of(pass.readWide(heads), pass.load(dtBias), options);
         float[] ones = new float[inner * scan.ranks()];
         Arrays.fill(ones, 1);
         Mamba3Scan.Inputs inputs = new Mamba3Scan.Inputs(
-                wide(pass.read(x)),
-                wide(pass.read(b)),
-                wide(pass.read(c)),
+                pass.readWide(x),
+                pass.readWide(b),
+                pass.readWide(c),
                 steps.dt(),
                 steps.a(),
                 steps.mix(),
-                wide(pass.read(angle)),
+                pass.readWide(angle),
                 pass.load(bBias),
                 pass.load(cBias),
                 mimo.isPresent() ? pass.load(mimo.get().x()) : ones,
                 pass.load(d));
         double[] o = scan.run(pass.batch(), pass.length(), inputs);
-        float[] y = output(pass, o, pass.read(z));
+        double[] y = output(pass, o, pass.readWide(z));
         double[] error = new Mamba3Errors(scan, inputs, projected.error(), b.error(), c.error()).of(pass, o, y);
-        return pass.linear(pass.signal(y, inner, error), outProj, Optional.empty());
+        return pass.linear(pass.signalWide(y, inner, error), outProj, Optional.empty());
     }
 
     private Signal columns(Pass pass, Signal projected, int from, int count, WeightSource weight) throws IOException {
@@ -95,9 +95,9 @@ public record Mamba3Mixer(
     }
 
     /** The gate, the norm of heads and the sum over ranks. */
-    private float[] output(Pass pass, double[] o, float[] z) throws IOException {
+    private double[] output(Pass pass, double[] o, double[] z) throws IOException {
         int headDim = scan.headDim();
-        float[] y = new float[z.length];
+        double[] y = new double[z.length];
         Optional<float[]> weight = outNorm.isPresent() ? Optional.of(pass.load(outNorm.get())) : Optional.empty();
         Optional<float[]> gates =
                 mimo.isPresent() ? Optional.of(pass.load(mimo.get().z())) : Optional.empty();
@@ -116,7 +116,7 @@ public record Mamba3Mixer(
                     }
                     double gate = z[cell * headDim + p] * (gates.isPresent() ? gates.get()[mixing] : 1);
                     value *= Activation.SILU.of(gate) * (outs.isPresent() ? outs.get()[mixing] : 1);
-                    y[cell * headDim + p] += (float) value;
+                    y[cell * headDim + p] += value;
                 }
             }
         }
@@ -129,14 +129,6 @@ public record Mamba3Mixer(
             sum += values[i] * values[i];
         }
         return sum / count;
-    }
-
-    private static double[] wide(float[] values) {
-        double[] wide = new double[values.length];
-        for (int i = 0; i < wide.length; i++) {
-            wide[i] = values[i];
-        }
-        return wide;
     }
 
     @Override

@@ -10,7 +10,7 @@ package dev.shardsmith.verify.forward;
 record Mamba3Steps(double[] dt, double[] a, double[] mix) {
 
     /** From raw columns [tokens, 3·heads]: steps, decays, trapezoid weights. */
-    static Mamba3Steps of(float[] raw, float[] dtBias, Mamba3Mixer.Options options) {
+    static Mamba3Steps of(double[] raw, float[] dtBias, Mamba3Mixer.Options options) {
         int heads = dtBias.length;
         int tokens = raw.length / (3 * heads);
         Mamba3Steps steps =

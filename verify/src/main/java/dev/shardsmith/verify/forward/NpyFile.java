@@ -179,11 +179,26 @@ public record NpyFile(int[] shape, double[] values) {
 
     /** Writes float32 elements of the given shape to a new file. */
     public static void write(Path file, int[] shape, float[] elements) throws IOException {
+        write(file, shape, "<f4", Float.BYTES, elements.length, (buffer, i) -> buffer.putFloat(elements[i]));
+    }
+
+    /** Writes float64 elements of the given shape to a new file. */
+    public static void write(Path file, int[] shape, double[] elements) throws IOException {
+        write(file, shape, "<f8", Double.BYTES, elements.length, (buffer, i) -> buffer.putDouble(elements[i]));
+    }
+
+    /** Puts one element into a buffer. */
+    private interface Elements {
+        void put(ByteBuffer buffer, int index);
+    }
+
+    private static void write(Path file, int[] shape, String type, int width, int count, Elements elements)
+            throws IOException {
         StringBuilder sizes = new StringBuilder();
         for (int size : shape) {
             sizes.append(size).append(',');
         }
-        String dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + sizes + "), }";
+        String dict = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + sizes + "), }";
         int padded = (10 + dict.length() + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         String header = dict + " ".repeat(padded - 10 - dict.length() - 1) + "\n";
         FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
@@ -193,11 +208,11 @@ public record NpyFile(int[] shape, double[] values) {
             buffer.put(MAGIC).put((byte) 1).put((byte) 0).putShort((short) header.length());
             buffer.put(header.getBytes(StandardCharsets.ISO_8859_1));
             flush(channel, buffer);
-            for (float element : elements) {
-                if (buffer.remaining() < Float.BYTES) {
+            for (int i = 0; i < count; i++) {
+                if (buffer.remaining() < width) {
                     flush(channel, buffer);
                 }
-                buffer.putFloat(element);
+                elements.put(buffer, i);
             }
             flush(channel, buffer);
             written = true;

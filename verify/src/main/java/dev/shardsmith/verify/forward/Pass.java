@@ -119,9 +119,27 @@ public final class Pass implements AutoCloseable {
         return input(embedded, embedded.length / tokens());
     }
 
+    /** Exact activations of [tokens, width], in the precision of the backend. */
+    Signal inputWide(double[] values, int width) {
+        return signalWide(values, width, new double[tokens()]);
+    }
+
+    Signal signalWide(double[] values, int width, double[] error) {
+        if (values.length != (long) tokens() * width) {
+            throw new IllegalArgumentException(
+                    values.length + " values for " + tokens() + " tokens of " + width + " channels");
+        }
+        return new Signal(own(backend.uploadWide(values)), width, error);
+    }
+
     /** The values of a signal on the host. */
     public float[] read(Signal signal) {
         return backend.download(signal.values());
+    }
+
+    /** The values of a signal on the host, in the precision of the backend. */
+    double[] readWide(Signal signal) {
+        return backend.downloadWide(signal.values());
     }
 
     Signal linear(Signal x, WeightSource weight, Optional<WeightSource> bias) throws IOException {

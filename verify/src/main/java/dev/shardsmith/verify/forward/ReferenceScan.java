@@ -19,95 +19,144 @@ public final class ReferenceScan {
      * @param finalState [batch, heads, headDim, state]
      * @param sequenceStates [sequences, heads, headDim, state]
      */
-    public record Result(double[] y, double[] finalState, Optional<double[]> sequenceStates) {}
+    public record Result(double[] y, double[] finalState, Optional<double[]> sequenceStates) {
+        ScanResult rounded() {
+            return new ScanResult(
+                    ReferenceScan.rounded(y),
+                    ReferenceScan.rounded(finalState),
+                    sequenceStates.map(ReferenceScan::rounded));
+        }
+    }
+
+    /** Rounds to float. */
+    static float[] rounded(double[] values) {
+        float[] rounded = new float[values.length];
+        for (int i = 0; i < rounded.length; i++) {
+            rounded[i] = (float) values[i];
+        }
+        return rounded;
+    }
+
+    /**
+     * The numbers of a scan in double precision, shaped as those of {@link ScanProblem}.
+     */
+    record Inputs(
+            double[] x,
+            double[] dt,
+            double[] aLog,
+            double[] b,
+            double[] c,
+            Optional<double[]> d,
+            Optional<double[]> z,
+            Optional<double[]> dtBias) {}
+
+    /** The state that each sequence begins with, and where sequences are packed. */
+    private record Packing(
+            Optional<float[]> initialState, Optional<int[]> sequenceIds, Optional<int[]> sequenceStarts) {}
 
     /** Runs a scan; rows and heads are independent and run in parallel. */
     public static Result run(ScanProblem problem) {
-        ScanShape shape = problem.shape();
-        double[] y = new double[problem.x().length];
-        double[] states = initialStates(problem);
-        Optional<double[]> sequences = problem.sequenceStarts()
-                .map(starts -> new double[Math.multiplyExact(starts.length - 1, shape.stateSize())]);
+        Inputs inputs = new Inputs(
+                WideArray.widened(problem.x()),
+                WideArray.widened(problem.dt()),
+                WideArray.widened(problem.aLog()),
+                WideArray.widened(problem.b()),
+                WideArray.widened(problem.c()),
+                problem.d().map(WideArray::widened),
+                problem.z().map(WideArray::widened),
+                problem.dtBias().map(WideArray::widened));
+        Packing packing = new Packing(problem.initialState(), problem.sequenceIds(), problem.sequenceStarts());
+        return run(problem.shape(), problem.timeStep(), inputs, packing);
+    }
+
+    /** Runs a scan from zero states without packed sequences. */
+    static Result run(ScanShape shape, TimeStep timeStep, Inputs inputs) {
+        return run(shape, timeStep, inputs, new Packing(Optional.empty(), Optional.empty(), Optional.empty()));
+    }
+
+    private static Result run(ScanShape shape, TimeStep timeStep, Inputs inputs, Packing packing) {
+        double[] y = new double[inputs.x.length];
+        double[] states = packing.initialState
+                .map(WideArray::widened)
+                .orElseGet(() -> new double[Math.multiplyExact(shape.batch(), shape.stateSize())]);
+        Optional<double[]> sequences = packing.sequenceStarts.map(
+                starts -> new double[Math.multiplyExact(starts.length - 1, shape.stateSize())]);
         IntStream.range(0, shape.batch() * shape.heads()).parallel().forEach(index -> {
-            new OneHead(problem, index / shape.heads(), index % shape.heads(), y, states, sequences).run();
+            int row = index / shape.heads();
+            int head = index % shape.heads();
+            new OneHead(shape, timeStep, inputs, packing, row, head, y, states, sequences).run();
         });
         return new Result(y, states, sequences);
     }
 
-    private static double[] initialStates(ScanProblem problem) {
-        ScanShape shape = problem.shape();
-        double[] states = new double[Math.multiplyExact(shape.batch(), shape.stateSize())];
-        if (problem.initialState().isPresent()) {
-            float[] given = problem.initialState().get();
-            for (int i = 0; i < states.length; i++) {
-                states[i] = given[i];
-            }
-        }
-        return states;
-    }
-
     /** One head of one row; {@code state} holds its [headDim, state] at {@code stateBase}. */
     private record OneHead(
-            ScanProblem problem, int row, int head, double[] y, double[] state, Optional<double[]> sequences) {
+            ScanShape shape,
+            TimeStep timeStep,
+            Inputs inputs,
+            Packing packing,
+            int row,
+            int head,
+            double[] y,
+            double[] state,
+            Optional<double[]> sequences) {
 
         void run() {
-            ScanShape shape = problem.shape();
-            double decayRate = -Math.exp(problem.aLog()[head]);
-            double bias = problem.dtBias().map(all -> (double) all[head]).orElse(0.0);
+            double decayRate = -Math.exp(inputs.aLog[head]);
+            double bias = inputs.dtBias.map(all -> all[head]).orElse(0.0);
             int stateBase = (row * shape.heads() + head) * shape.headDim() * shape.state();
             int size = shape.headDim() * shape.state();
             int previous = 0;
             for (int t = 0; t < shape.length(); t++) {
                 int token = row * shape.length() + t;
-                if (problem.sequenceIds().isPresent()) {
-                    int id = problem.sequenceIds().get()[token];
+                if (packing.sequenceIds.isPresent()) {
+                    int id = packing.sequenceIds.get()[token];
                     if (id != previous) {
                         Arrays.fill(state, stateBase, stateBase + size, 0);
                     }
                     previous = id;
                 }
-                double step = problem.timeStep().of(problem.dt()[token * shape.heads() + head] + bias);
+                double step = timeStep.of(inputs.dt[token * shape.heads() + head] + bias);
                 step(token, step, Math.exp(step * decayRate), stateBase);
                 storeSequenceEnd(t, stateBase, size);
             }
         }
 
         private void step(int token, double dt, double decay, int stateBase) {
-            ScanShape shape = problem.shape();
             int group = token * shape.groupState() + shape.groupOf(head) * shape.state();
             int channel = (token * shape.heads() + head) * shape.headDim();
             for (int p = 0; p < shape.headDim(); p++) {
-                double x = problem.x()[channel + p];
+                double x = inputs.x[channel + p];
                 double sum = 0;
                 int cell = stateBase + p * shape.state();
                 for (int n = 0; n < shape.state(); n++) {
-                    double next = decay * state[cell + n] + dt * x * problem.b()[group + n];
+                    double next = decay * state[cell + n] + dt * x * inputs.b[group + n];
                     state[cell + n] = next;
-                    sum += next * problem.c()[group + n];
+                    sum += next * inputs.c[group + n];
                 }
                 double out = sum + skip(p) * x;
-                if (problem.z().isPresent()) {
-                    out *= Activation.SILU.of(problem.z().get()[channel + p]);
+                if (inputs.z.isPresent()) {
+                    out *= Activation.SILU.of(inputs.z.get()[channel + p]);
                 }
                 y[channel + p] = out;
             }
         }
 
         private double skip(int p) {
-            if (problem.d().isEmpty()) {
+            if (inputs.d.isEmpty()) {
                 return 0;
             }
-            int index = problem.skipPerChannel() ? head * problem.shape().headDim() + p : head;
-            return problem.d().get()[index];
+            int index = inputs.d.get().length != shape.heads() ? head * shape.headDim() + p : head;
+            return inputs.d.get()[index];
         }
 
         private void storeSequenceEnd(int t, int stateBase, int size) {
             if (sequences.isEmpty()) {
                 return;
             }
-            int ended = Arrays.binarySearch(problem.sequenceStarts().get(), t + 1);
+            int ended = Arrays.binarySearch(packing.sequenceStarts.get(), t + 1);
             if (ended > 0) {
-                int target = (ended - 1) * problem.shape().stateSize() + head * size;
+                int target = (ended - 1) * shape.stateSize() + head * size;
                 System.arraycopy(state, stateBase, sequences.get(), target, size);
             }
         }

@@ -15,4 +15,19 @@ public record Rotary(int rotated, double base, boolean interleaved) {
             throw new IllegalArgumentException(rotated + " rotated channels");
         }
     }
+
+    /** The angle of a pair at a position. */
+    double angle(int position, int pair) {
+        return position * Math.pow(base, -2.0 * pair / rotated);
+    }
+
+    /** The first channel of a pair. */
+    int first(int pair) {
+        return interleaved ? 2 * pair : pair;
+    }
+
+    /** The second channel of a pair. */
+    int second(int pair) {
+        return interleaved ? 2 * pair + 1 : pair + rotated / 2;
+    }
 }

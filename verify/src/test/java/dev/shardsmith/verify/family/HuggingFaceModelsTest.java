@@ -7,11 +7,14 @@ import dev.shardsmith.testdata.TestData;
 import dev.shardsmith.verify.forward.CpuBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
+import dev.shardsmith.verify.forward.WideBackend;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class HuggingFaceModelsTest {
 
@@ -57,6 +60,26 @@ final class HuggingFaceModelsTest {
             }
             assertThat(logits).hasSize(expected.values().length);
             assertThat(worst / scale).isLessThan(1e-4);
+        }
+    }
+
+    /** Transformers ran these models in double, but for norms, scans and softmax, which are float there in any case. */
+    @ParameterizedTest
+    @ValueSource(strings = {"bamba", "zamba2", "falcon_h1"})
+    void logitsInDoubleAreThoseOfTransformersInDouble(String name) throws Exception {
+        Path folder = TestData.path("hf", name);
+        NpyFile ids = NpyFile.read(folder.resolve("input_ids.npy"));
+        double[] expected = NpyFile.read(folder.resolve("logits_f64.npy")).values();
+        int[] tokens = Arrays.stream(ids.values()).mapToInt(id -> (int) id).toArray();
+        try (FilePool pool = new FilePool()) {
+            Path model = folder.resolve("safetensors");
+            double[] logits = HuggingFaceModels.of(Folders.config(model), HuggingFaceFolder.open(model, pool))
+                    .logitsWide(new WideBackend(), tokens, ids.shape()[0], ids.shape()[1], (done, all) -> {});
+            double scale = Arrays.stream(expected).map(Math::abs).max().orElseThrow();
+            assertThat(logits).hasSize(expected.length);
+            for (int i = 0; i < expected.length; i++) {
+                assertThat(Math.abs(logits[i] - expected[i]) / scale).isLessThan(1e-6);
+            }
         }
     }
 }

@@ -27,6 +27,16 @@ final class NpyFileTest {
     }
 
     @Test
+    void doublesAreWrittenInFull() throws Exception {
+        Path file = folder.resolve("a.npy");
+        double[] values = new double[20_000];
+        Arrays.setAll(values, i -> Math.sqrt(i) * (i % 2 == 0 ? 1 : -1));
+        NpyFile.write(file, new int[] {100, 200}, values);
+        assertThat(NpyFile.read(file).shape()).containsExactly(100, 200);
+        assertThat(NpyFile.read(file).values()).containsExactly(values);
+    }
+
+    @Test
     void nothingIsOverwritten() throws Exception {
         Path file = folder.resolve("a.npy");
         NpyFile.write(file, new int[] {1}, new float[] {7});

@@ -1,0 +1,28 @@
+package dev.shardsmith.verify.forward;
+
+/** Numbers in the heap, in double precision. */
+record WideArray(double[] values) implements DeviceArray {
+
+    @Override
+    public long length() {
+        return values.length;
+    }
+
+    @Override
+    public void close() {}
+
+    static double[] of(DeviceArray array) {
+        if (array instanceof WideArray wide) {
+            return wide.values;
+        }
+        throw new IllegalArgumentException("an array of another backend: " + array.getClass());
+    }
+
+    static double[] widened(float[] values) {
+        double[] wide = new double[values.length];
+        for (int i = 0; i < wide.length; i++) {
+            wide[i] = values[i];
+        }
+        return wide;
+    }
+}

@@ -1,0 +1,253 @@
+package dev.shardsmith.verify.forward;
+
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.stream.IntStream;
+
+/**
+ * All operations in double precision, written as they are defined.
+ *
+ * <p>Several times slower than {@link CpuBackend}; what that one computes can be checked against it. Weights are those of the
+ * checkpoint, which float holds exactly unless they are stored in double.
+ */
+public final class WideBackend implements ForwardBackend {
+
+    /** Makes a backend; it holds nothing. */
+    public WideBackend() {}
+
+    @Override
+    public String name() {
+        return "cpu";
+    }
+
+    @Override
+    public Availability availability() {
+        return Availability.on(Runtime.getRuntime().availableProcessors() + " processors, double precision");
+    }
+
+    @Override
+    public ScanResult scan(ScanProblem problem) {
+        return ReferenceScan.run(problem).rounded();
+    }
+
+    @Override
+    public DeviceArray upload(float[] values) {
+        return new WideArray(WideArray.widened(values));
+    }
+
+    @Override
+    public DeviceArray uploadWide(double[] values) {
+        return new WideArray(values);
+    }
+
+    @Override
+    public float[] download(DeviceArray array) {
+        return ReferenceScan.rounded(WideArray.of(array));
+    }
+
+    @Override
+    public double[] downloadWide(DeviceArray array) {
+        return WideArray.of(array);
+    }
+
+    @Override
+    public DeviceArray linear(
+            DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out) {
+        double[] inputs = WideArray.of(x);
+        double[] weights = WideArray.of(weight);
+        double[] y = new double[Math.multiplyExact(rows, out)];
+        IntStream.range(0, out).parallel().forEach(o -> {
+            double start = bias.isPresent() ? WideArray.of(bias.get())[o] : 0;
+            for (int r = 0; r < rows; r++) {
+                double sum = start;
+                for (int i = 0; i < in; i++) {
+                    sum += inputs[r * in + i] * weights[o * in + i];
+                }
+                y[r * out + o] = sum;
+            }
+        });
+        return new WideArray(y);
+    }
+
+    @Override
+    public DeviceArray columns(DeviceArray x, int rows, int width, int from, int count) {
+        double[] source = WideArray.of(x);
+        double[] target = new double[rows * count];
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(source, row * width + from, target, row * count, count);
+        }
+        return new WideArray(target);
+    }
+
+    @Override
+    public DeviceArray concat(DeviceArray[] parts, int rows, int[] widths) {
+        int width = Arrays.stream(widths).sum();
+        double[] target = new double[Math.multiplyExact(rows, width)];
+        int column = 0;
+        for (int part = 0; part < parts.length; part++) {
+            double[] source = WideArray.of(parts[part]);
+            for (int row = 0; row < rows; row++) {
+                System.arraycopy(source, row * widths[part], target, row * width + column, widths[part]);
+            }
+            column += widths[part];
+        }
+        return new WideArray(target);
+    }
+
+    @Override
+    public DeviceArray add(DeviceArray a, DeviceArray b, float factor) {
+        double[] left = WideArray.of(a);
+        double[] right = WideArray.of(b);
+        double[] sum = new double[left.length];
+        for (int i = 0; i < sum.length; i++) {
+            sum[i] = left[i] + factor * right[i];
+        }
+        return new WideArray(sum);
+    }
+
+    @Override
+    public DeviceArray activate(DeviceArray x, Activation f) {
+        return new WideArray(Arrays.stream(WideArray.of(x)).map(f::of).toArray());
+    }
+
+    @Override
+    public DeviceArray gate(DeviceArray gate, DeviceArray value, Activation f) {
+        double[] gates = WideArray.of(gate);
+        double[] values = WideArray.of(value);
+        double[] target = new double[values.length];
+        for (int i = 0; i < target.length; i++) {
+            target[i] = f.of(gates[i]) * values[i];
+        }
+        return new WideArray(target);
+    }
+
+    @Override
+    public DeviceArray normalize(
+            DeviceArray x,
+            Norm norm,
+            Optional<DeviceArray> weight,
+            Optional<DeviceArray> bias,
+            int rows,
+            int width,
+            int group) {
+        if (width % group != 0) {
+            throw new IllegalArgumentException(width + " channels in norm groups of " + group);
+        }
+        double[] source = WideArray.of(x);
+        double[] target = new double[source.length];
+        for (int base = 0; base < rows * width; base += group) {
+            double mean = 0;
+            if (norm.kind() == Norm.Kind.LAYER) {
+                for (int i = base; i < base + group; i++) {
+                    mean += source[i] / group;
+                }
+            }
+            double square = 0;
+            for (int i = base; i < base + group; i++) {
+                square += (source[i] - mean) * (source[i] - mean) / group;
+            }
+            double scale = 1 / Math.sqrt(square + norm.epsilon());
+            for (int i = base; i < base + group; i++) {
+                int channel = i % width;
+                double factor = weight.isPresent() ? WideArray.of(weight.get())[channel] + norm.weightOffset() : 1;
+                double shift = bias.isPresent() ? WideArray.of(bias.get())[channel] : 0;
+                target[i] = (source[i] - mean) * scale * factor + shift;
+            }
+        }
+        return new WideArray(target);
+    }
+
+    @Override
+    public DeviceArray convolve(
+            DeviceArray x,
+            DeviceArray weight,
+            Optional<DeviceArray> bias,
+            int batch,
+            int length,
+            int channels,
+            int kernel,
+            Activation f) {
+        double[] source = WideArray.of(x);
+        double[] taps = WideArray.of(weight);
+        double[] target = new double[source.length];
+        for (int token = 0; token < batch * length; token++) {
+            for (int c = 0; c < channels; c++) {
+                double sum = bias.isPresent() ? WideArray.of(bias.get())[c] : 0;
+                for (int k = Math.max(0, kernel - 1 - token % length); k < kernel; k++) {
+                    sum += taps[c * kernel + k] * source[(token - (kernel - 1) + k) * channels + c];
+                }
+                target[token * channels + c] = f.of(sum);
+            }
+        }
+        return new WideArray(target);
+    }
+
+    @Override
+    public DeviceArray scan(
+            ScanShape shape,
+            TimeStep timeStep,
+            DeviceArray x,
+            DeviceArray dt,
+            DeviceArray aLog,
+            DeviceArray b,
+            DeviceArray c,
+            Optional<DeviceArray> d,
+            Optional<DeviceArray> dtBias) {
+        ReferenceScan.Inputs inputs = new ReferenceScan.Inputs(
+                WideArray.of(x),
+                WideArray.of(dt),
+                WideArray.of(aLog),
+                WideArray.of(b),
+                WideArray.of(c),
+                d.map(WideArray::of),
+                Optional.empty(),
+                dtBias.map(WideArray::of));
+        return new WideArray(ReferenceScan.run(shape, timeStep, inputs).y());
+    }
+
+    @Override
+    public DeviceArray rotate(DeviceArray x, Rotary rotary, int batch, int length, int heads, int headDim) {
+        double[] y = WideArray.of(x).clone();
+        int pairs = rotary.rotated() / 2;
+        for (int token = 0; token < batch * length; token++) {
+            for (int pair = 0; pair < pairs; pair++) {
+                double angle = rotary.angle(token % length, pair);
+                for (int head = 0; head < heads; head++) {
+                    int base = (token * heads + head) * headDim;
+                    int first = base + rotary.first(pair);
+                    int second = base + rotary.second(pair);
+                    double a = y[first];
+                    double b = y[second];
+                    y[first] = a * Math.cos(angle) - b * Math.sin(angle);
+                    y[second] = a * Math.sin(angle) + b * Math.cos(angle);
+                }
+            }
+        }
+        return new WideArray(y);
+    }
+
+    @Override
+    public DeviceArray attend(
+            DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, double scale, boolean causal) {
+        double[] out = new double[WideArray.of(q).length];
+        WideAttention attention =
+                new WideAttention(WideArray.of(q), WideArray.of(k), WideArray.of(v), shape, scale, causal);
+        IntStream.range(0, shape.batch() * shape.length() * shape.heads())
+                .parallel()
+                .forEach(cell -> attention.head(cell, out));
+        return new WideArray(out);
+    }
+
+    @Override
+    public float[] rowMaxima(DeviceArray x, int rows, int width) {
+        return RowNorms.maxima(download(x), rows, width);
+    }
+
+    @Override
+    public float[] rowNorms(DeviceArray x, int rows, int width) {
+        return RowNorms.euclidean(download(x), rows, width);
+    }
+
+    @Override
+    public void close() {}
+}

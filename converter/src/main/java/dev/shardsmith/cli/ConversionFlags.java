@@ -34,7 +34,11 @@ final class ConversionFlags {
             Flags.value("pad-vocab-to", "N", "number of vocabulary rows to write"),
             Flags.flag("strip-padding", "write the real vocabulary rows only"),
             Flags.value("pad-fill", "zero|repeat-last|mean", "how rows of padding are made; zero if not given"),
-            Flags.value("dtype", "keep|fp32|bf16|fp16", "element type of the weights"),
+            Flags.value(
+                    "dtype",
+                    "keep|fp32|bf16|fp16",
+                    "element type of the weights; A_log, D, dt_bias and router biases stay fp32 where they are"),
+            Flags.flag("cast-sensitive", "with --dtype, cast A_log, D, dt_bias and router biases too"),
             Flags.value("optimizer", "keep|drop", "what becomes of the optimizer's state"),
             Flags.value("extra-state", "keep|drop|empty", "what becomes of the state of Transformer Engine's modules"),
             Flags.value("conv1d-naming", "keep|old|new", "spelling of conv1d.weight (old) or conv1d_weight (new)"),
@@ -46,6 +50,10 @@ final class ConversionFlags {
             Flags.value(
                     "rule", "GLOB=replicate|column|row", "how to divide tensors that no rule knows; may be repeated"),
             Flags.value("allow-missing", "GLOB", "accept that these tensors are missing; may be repeated"),
+            Flags.value(
+                    "multiple-of",
+                    "N",
+                    "channels in which mamba_ssm's MLPs are divided among ranks; that of the source, or 128"),
             Flags.value("drop-layers", "KIND", "leave out all layers of these kinds, such as E"));
 
     private ConversionFlags() {}
@@ -81,6 +89,11 @@ final class ConversionFlags {
             case "fp16" -> Optional.of(DType.F16);
             default -> Optional.empty();
         };
+        wanted.castSensitive = line.has("cast-sensitive");
+        if (wanted.castSensitive && wanted.dtype.isEmpty()) {
+            throw new UsageException("--cast-sensitive casts nothing without --dtype; give --dtype fp32, bf16 or fp16");
+        }
+        wanted.multipleOf = line.longNumber("multiple-of", 1);
         wanted.optimizer = keep(line.choice("optimizer", "keep", List.of("keep", "drop")));
         wanted.extraState = keep(line.choice("extra-state", "keep", List.of("keep", "drop", "empty")));
         wanted.convNaming = switch (line.choice("conv1d-naming", "keep", List.of("keep", "old", "new"))) {

@@ -1,7 +1,6 @@
 package dev.shardsmith.reshard.family;
 
 import dev.shardsmith.formats.CheckpointException;
-import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
@@ -23,16 +22,6 @@ import java.util.Set;
  * wants.
  */
 public final class MegatronTarget {
-    /** Small parameters whose exponential or sum is sensitive to rounding; frameworks want them in float32. */
-    private static final Set<String> SENSITIVE = Set.of(
-            "mixer.A_log",
-            "mixer.D",
-            "mixer.dt_bias",
-            "self_attention.A_log",
-            "self_attention.dt_bias",
-            "mlp.router.expert_bias",
-            "mlp.router.qb_beta");
-
     private static final long LARGEST_DIVISOR = 128;
 
     private static final Set<String> VOCABULARY_ROWS =
@@ -58,7 +47,7 @@ public final class MegatronTarget {
             if (VOCABULARY_ROWS.contains(logical.name())) {
                 shape = vocabulary(source, logical, options, tensor, padded, model);
             }
-            model.add(new TargetTensor(target, logical.name(), dtype(logical, name, options, model), shape));
+            model.add(new TargetTensor(target, logical.name(), ElementTypes.of(logical, source.family(), options, model), shape));
         }
         return model;
     }
@@ -109,20 +98,6 @@ public final class MegatronTarget {
             divisor /= 2;
         }
         return divisor;
-    }
-
-    private static DType dtype(LogicalTensor logical, MegatronName name, ConversionOptions options, TargetModel model) {
-        if (options.dtype().isEmpty() || logical.dtype().kind() != DType.Kind.FLOAT) {
-            return logical.dtype();
-        }
-        if (SENSITIVE.contains(name.suffix()) && logical.dtype() == DType.F32) {
-            String note = "A_log, D, dt_bias and router biases stay float32: their rounding would change the model";
-            if (!model.notes().contains(note)) {
-                model.notes().add(note);
-            }
-            return logical.dtype();
-        }
-        return options.dtype().get();
     }
 
     /** The name of a parameter with the convolution's keys in the wanted spelling. */

@@ -23,10 +23,8 @@ import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -80,7 +78,7 @@ final class MambaReader {
         names.remark().ifPresent(remark -> view.description(view.description() + ", " + remark));
         List<Map<String, StoredTensor>> ranks =
                 files.stream().map(names::canonical).toList();
-        requireRankZeroBiases(ranks);
+        RowBiases.check(ranks).forEach(view::addWarning);
         List<Map<String, Shape>> shapes = new ArrayList<>();
         for (Map<String, StoredTensor> rank : ranks) {
             Map<String, Shape> own = new LinkedHashMap<>();
@@ -157,48 +155,5 @@ final class MambaReader {
             boolean known = pieces.stream().anyMatch(other -> other.box().equals(piece.box()));
             (known && pieces != replicas ? replicas : pieces).add(piece);
         }
-    }
-
-    /** A row-parallel bias belongs to rank 0; equal or zero copies elsewhere are accepted, others are not. */
-    private void requireRankZeroBiases(List<Map<String, StoredTensor>> ranks) throws IOException {
-        for (int rank = 1; rank < ranks.size(); rank++) {
-            for (Map.Entry<String, StoredTensor> entry : ranks.get(rank).entrySet()) {
-                String name = entry.getKey();
-                if (!MambaNames.isRowBias(name)) {
-                    continue;
-                }
-                StoredTensor first = ranks.get(0).get(name);
-                if (first == null) {
-                    throw CheckpointException.of(
-                            Kind.INCONSISTENT,
-                            name,
-                            "rank " + rank + " has this bias, but rank 0, which should, does not");
-                }
-                byte[] copy = bytes(entry.getValue());
-                boolean zero = true;
-                for (byte b : copy) {
-                    zero &= b == 0;
-                }
-                if (!zero && !Arrays.equals(copy, bytes(first))) {
-                    throw CheckpointException.of(
-                            Kind.INCONSISTENT,
-                            name,
-                            "rank " + rank + " has another bias than rank 0; only rank 0 should have one, because the "
-                                    + "ranks' outputs are added");
-                }
-                view.addWarning(name + ": rank " + rank + " has a copy of the bias that only rank 0 should have ("
-                        + (zero ? "all zero" : "equal") + "); rank 0's is taken");
-            }
-        }
-    }
-
-    private static byte[] bytes(StoredTensor bias) throws IOException {
-        byte[] bytes = new byte[Math.toIntExact(bias.bytes())];
-        int width = bias.dtype().byteSize();
-        for (int i = 0; i < bias.shape().elements(); i++) {
-            long at = bias.offset() + i * (bias.strides().length == 0 ? 0 : bias.strides()[0]) * width;
-            bias.source().read(at, ByteBuffer.wrap(bytes, i * width, width));
-        }
-        return bytes;
     }
 }

@@ -2,13 +2,13 @@ package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
-import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.json.Json;
 import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.torch.TorchPickle;
+import dev.shardsmith.reshard.family.ElementTypes;
 import dev.shardsmith.reshard.family.MambaConfig;
 import dev.shardsmith.reshard.family.MambaDivisions;
 import dev.shardsmith.reshard.family.NamedPart;
@@ -31,12 +31,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /** Lays out models of the mamba_ssm family, as rank files, as a whole {@code pytorch_model.bin}, or for Hugging Face. */
 final class MambaWriter {
-    private static final Set<String> SENSITIVE = Set.of("A_log", "D", "dt_bias", "B_bias", "C_bias");
-
     private final ModelView source;
     private final ConversionOptions options;
     private final MambaConfig config;
@@ -52,7 +49,7 @@ final class MambaWriter {
                 ? new MambaConfig(source.config())
                 : MambaConfig.ofHuggingFace(source.config());
         for (LogicalTensor tensor : source.tensors().values()) {
-            model.add(new TargetTensor(tensor.name(), tensor.name(), dtype(tensor), tensor.shape()));
+            model.add(new TargetTensor(tensor.name(), tensor.name(), ElementTypes.of(tensor, source.family(), options, model), tensor.shape()));
             shapes.put(tensor.name(), tensor.shape());
         }
         this.tied = config.tied() && !shapes.containsKey(MambaReader.HEAD);
@@ -70,14 +67,6 @@ final class MambaWriter {
         MambaWriter writer = new MambaWriter(source, options);
         writer.huggingFace();
         return Planner.plan(source, writer.model, writer.layout);
-    }
-
-    private DType dtype(LogicalTensor tensor) {
-        String leaf = tensor.name().substring(tensor.name().lastIndexOf('.') + 1);
-        boolean keeps = options.dtype().isEmpty()
-                || tensor.dtype().kind() != DType.Kind.FLOAT
-                || (SENSITIVE.contains(leaf) && tensor.dtype() == DType.F32);
-        return keeps ? tensor.dtype() : options.dtype().get();
     }
 
     private void ranks(int world) throws CheckpointException {
@@ -120,8 +109,11 @@ final class MambaWriter {
         }
     }
 
-    /** The MLP's multiple in the source, if its ranks show one. */
+    /** The MLP's multiple that the user gives, or that of the source if its ranks show one. */
     private Optional<Long> multiple() throws CheckpointException {
+        if (options.multipleOf().isPresent()) {
+            return Optional.of(options.multipleOf().getAsLong());
+        }
         if (source.ranks().size() < 2) {
             return Optional.empty();
         }

@@ -1,6 +1,5 @@
 package dev.shardsmith.reshard.layout;
 
-import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyEntry;
@@ -8,6 +7,7 @@ import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.safetensors.SafetensorsFile;
 import dev.shardsmith.formats.safetensors.SafetensorsImage;
 import dev.shardsmith.formats.torch.TorchPickle;
+import dev.shardsmith.reshard.family.ElementTypes;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.Planner;
@@ -88,9 +88,11 @@ final class PlainFiles {
     private static TargetModel model(ModelView source, ConversionOptions options) {
         TargetModel model = TargetModel.empty();
         for (LogicalTensor tensor : source.tensors().values()) {
-            boolean casts = options.dtype().isPresent() && tensor.dtype().kind() == DType.Kind.FLOAT;
             model.add(new TargetTensor(
-                    tensor.name(), tensor.name(), casts ? options.dtype().get() : tensor.dtype(), tensor.shape()));
+                    tensor.name(),
+                    tensor.name(),
+                    ElementTypes.of(tensor, source.family(), options, model),
+                    tensor.shape()));
         }
         return model;
     }

@@ -42,6 +42,7 @@ final class UnusableOptions {
         unusable.add("--tie", options.tie() != Tie.KEEP && !folder);
         unusable.add("--max-shard-size", options.maxShardSize().isPresent() && !folder);
         unusable.add("--set", !options.set().isEmpty() && !ranks);
+        unusable.add("--multiple-of", options.multipleOf().isPresent() && to != Layout.MAMBA_SSM);
         unusable.add("--drop-layers", !options.dropLayers().isEmpty());
         unusable.refuse(family, to);
     }

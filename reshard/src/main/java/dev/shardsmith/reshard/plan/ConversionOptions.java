@@ -27,6 +27,7 @@ import java.util.OptionalLong;
  * @param stripPadding write only the real vocabulary rows
  * @param padFill how padding rows are made
  * @param dtype element type of floating-point weights
+ * @param castSensitive cast parameters too whose rounding would change the model
  * @param optimizer what becomes of the optimizer's state
  * @param extraState what becomes of Transformer Engine's state
  * @param convNaming spelling of the convolution's keys
@@ -37,6 +38,7 @@ import java.util.OptionalLong;
  * @param rules divisions of parameters that the family does not know
  * @param allowMissing names whose absence is accepted
  * @param dropLayers symbols of layer kinds to leave out
+ * @param multipleOf in which multiple of channels mamba_ssm's MLPs are divided
  */
 public record ConversionOptions(
         Optional<Layout> to,
@@ -52,6 +54,7 @@ public record ConversionOptions(
         boolean stripPadding,
         Fill.Mode padFill,
         Optional<DType> dtype,
+        boolean castSensitive,
         Keep optimizer,
         Keep extraState,
         ConvNaming convNaming,
@@ -61,7 +64,8 @@ public record ConversionOptions(
         Map<String, String> set,
         List<UserRule> rules,
         List<Glob> allowMissing,
-        String dropLayers) {
+        String dropLayers,
+        OptionalLong multipleOf) {
 
     /** What becomes of state that need not come along. */
     public enum Keep {
@@ -121,6 +125,8 @@ public record ConversionOptions(
         public Fill.Mode padFill = Fill.Mode.ZERO;
         /** Element type of floating-point weights. */
         public Optional<DType> dtype = Optional.empty();
+        /** Cast sensitive parameters too. */
+        public boolean castSensitive;
         /** What becomes of the optimizer. */
         public Keep optimizer = Keep.KEEP;
         /** What becomes of Transformer Engine's state. */
@@ -141,6 +147,8 @@ public record ConversionOptions(
         public List<Glob> allowMissing = List.of();
         /** Symbols of layer kinds to leave out. */
         public String dropLayers = "";
+        /** Multiple of channels in which MLPs are divided. */
+        public OptionalLong multipleOf = OptionalLong.empty();
 
         /** The options as gathered. */
         public ConversionOptions build() {
@@ -158,6 +166,7 @@ public record ConversionOptions(
                     stripPadding,
                     padFill,
                     dtype,
+                    castSensitive,
                     optimizer,
                     extraState,
                     convNaming,
@@ -167,7 +176,8 @@ public record ConversionOptions(
                     new LinkedHashMap<>(set),
                     rules,
                     allowMissing,
-                    dropLayers);
+                    dropLayers,
+                    multipleOf);
         }
     }
 }

@@ -26,8 +26,9 @@ public final class ElementTypes {
             "e_score_correction_bias",
             "qb_beta");
 
-    private static final String NOTE = "A_log, D, dt_bias and router biases stay float32, because their rounding would change "
-            + "the model; --cast-sensitive casts them too";
+    private static final String NOTE =
+            "A_log, D, dt_bias and router biases stay float32, because their rounding would change "
+                    + "the model; --cast-sensitive casts them too";
 
     private ElementTypes() {}
 

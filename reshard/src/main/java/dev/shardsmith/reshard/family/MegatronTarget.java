@@ -47,7 +47,8 @@ public final class MegatronTarget {
             if (VOCABULARY_ROWS.contains(logical.name())) {
                 shape = vocabulary(source, logical, options, tensor, padded, model);
             }
-            model.add(new TargetTensor(target, logical.name(), ElementTypes.of(logical, source.family(), options, model), shape));
+            model.add(new TargetTensor(
+                    target, logical.name(), ElementTypes.of(logical, source.family(), options, model), shape));
         }
         return model;
     }

@@ -49,7 +49,11 @@ final class MambaWriter {
                 ? new MambaConfig(source.config())
                 : MambaConfig.ofHuggingFace(source.config());
         for (LogicalTensor tensor : source.tensors().values()) {
-            model.add(new TargetTensor(tensor.name(), tensor.name(), ElementTypes.of(tensor, source.family(), options, model), tensor.shape()));
+            model.add(new TargetTensor(
+                    tensor.name(),
+                    tensor.name(),
+                    ElementTypes.of(tensor, source.family(), options, model),
+                    tensor.shape()));
             shapes.put(tensor.name(), tensor.shape());
         }
         this.tied = config.tied() && !shapes.containsKey(MambaReader.HEAD);

@@ -44,8 +44,9 @@ final class RowBiases {
         }
         List<String> remarks = new ArrayList<>();
         if (!equal.isEmpty()) {
-            remarks.add(some(equal) + ": the same bias on several ranks, as Megatron saves it; only rank 0 of mamba_ssm "
-                    + "should have it, and rank 0's is taken");
+            remarks.add(
+                    some(equal) + ": the same bias on several ranks, as Megatron saves it; only rank 0 of mamba_ssm "
+                            + "should have it, and rank 0's is taken");
         }
         if (!zero.isEmpty()) {
             remarks.add(some(zero) + ": zeros on ranks that should not have this bias at all; rank 0's is taken");
@@ -113,8 +114,7 @@ final class RowBiases {
             return bytes;
         }
         for (int i = 0; i < bias.shape().elements(); i++) {
-            bias.source()
-                    .read(bias.offset() + i * bias.strides()[0] * width, ByteBuffer.wrap(bytes, i * width, width));
+            bias.source().read(bias.offset() + i * bias.strides()[0] * width, ByteBuffer.wrap(bytes, i * width, width));
         }
         return bytes;
     }

@@ -3,7 +3,11 @@ package dev.shardsmith.reshard.layout;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.shardsmith.formats.ByteSource;
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
@@ -16,9 +20,13 @@ import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -142,11 +150,74 @@ class MambaConversionTest {
         assertThat(digests(back)).isEqualTo(digests(source));
     }
 
+    @ParameterizedTest
+    @CsvSource({"MAMBA_SSM", "HUGGINGFACE", "SAFETENSORS", "PT"})
+    void aCastLeavesSensitiveParametersAloneUnlessAsked(Layout layout) throws Exception {
+        Path source = TestData.path("hf", "mamba2_as_mamba_ssm");
+        ConversionOptions.Builder options = new ConversionOptions.Builder();
+        options.to = Optional.of(layout);
+        options.dtype = Optional.of(DType.BF16);
+        Path kept = folder.resolve("kept");
+        assertThat(convert(source, kept, options)).anyMatch(note -> note.contains("--cast-sensitive casts them too"));
+        Map<String, DType> types = types(kept);
+        String layer = layout == Layout.MAMBA_SSM || layout == Layout.HUGGINGFACE ? "backbone.layers.0." : "";
+        types.forEach((name, type) -> {
+            boolean sensitive = name.matches(".*\\.(A_log|D|dt_bias)");
+            assertThat(type).as(name).isEqualTo(sensitive ? DType.F32 : DType.BF16);
+        });
+        assertThat(types.keySet()).anyMatch(name -> name.startsWith(layer) && name.endsWith("mixer.dt_bias"));
+        options.castSensitive = true;
+        Path cast = folder.resolve("cast");
+        assertThat(convert(source, cast, options)).noneMatch(note -> note.contains("cast-sensitive"));
+        assertThat(types(cast).values()).containsOnly(DType.BF16);
+    }
+
+    /** Ranks, each with one row-parallel bias of two elements. */
+    private static List<Map<String, StoredTensor>> biases(float[]... values) throws IOException {
+        List<Map<String, StoredTensor>> ranks = new ArrayList<>();
+        for (float[] bias : values) {
+            Map<String, StoredTensor> own = new LinkedHashMap<>();
+            if (bias.length > 0) {
+                ByteBuffer bytes = ByteBuffer.allocate(4 * bias.length).order(ByteOrder.LITTLE_ENDIAN);
+                for (float value : bias) {
+                    bytes.putFloat(value);
+                }
+                own.put(
+                        "backbone.layers.0.mixer.out_proj.bias",
+                        StoredTensor.contiguous(
+                                "bias", DType.F32, Shape.of(bias.length), ByteSource.of("rank", bytes.array()), 0));
+            }
+            ranks.add(own);
+        }
+        return ranks;
+    }
+
+    @Test
+    void tellsApartWhatOtherRanksHaveAsARowBias() throws Exception {
+        float[] none = {};
+        float[] one = {1, 2};
+        assertThat(RowBiases.check(biases(one, none, none))).isEmpty();
+        assertThat(RowBiases.check(biases(one, one, one)))
+                .singleElement()
+                .asString()
+                .contains("the same bias on several ranks, as Megatron saves it");
+        assertThat(RowBiases.check(biases(one, new float[2], none)))
+                .singleElement()
+                .asString()
+                .contains("zeros on ranks that should not have this bias");
+        assertThatThrownBy(() -> RowBiases.check(biases(one, none, new float[] {1, 3})))
+                .hasMessageContaining("rank 2 of 3 has another bias than rank 0 (1 of 2 elements differ)");
+        assertThatThrownBy(() -> RowBiases.check(biases(one, new float[3])))
+                .hasMessageContaining("another bias than rank 0 (float32 [3] and float32 [2])");
+        assertThatThrownBy(() -> RowBiases.check(biases(none, one)))
+                .hasMessageContaining("rank 1 of 2 has this bias, but rank 0, which alone should, does not");
+    }
+
     @Test
     void refusesMoreRanksThanGroups() {
         assertThatThrownBy(() ->
                         convert(TestData.path("hf", "mamba2_as_mamba_ssm"), folder.resolve("out"), Layout.MAMBA_SSM, 4))
-                .hasMessageContaining("2 groups of heads")
+                .hasMessageContaining("2 groups of heads (ngroups) do not divide evenly by 4")
                 .hasMessageContaining("sizes that divide it: 1, 2");
         assertThat(folder.resolve("out")).doesNotExist();
     }
@@ -165,11 +236,25 @@ class MambaConversionTest {
         ConversionOptions.Builder options = new ConversionOptions.Builder();
         options.to = Optional.of(layout);
         options.tensor = OptionalInt.of(world);
+        convert(from, to, options);
+    }
+
+    /** Converts and returns the plan's notes. */
+    private static List<String> convert(Path from, Path to, ConversionOptions.Builder options) throws IOException {
         try (ModelView source = Checkpoints.open(from, OpenOptions.defaults())) {
             Plan plan = Conversion.plan(source, options.build());
             assertThat(plan.ledger().balanced()).isTrue();
             PlanExecutor.execute(plan, to, ExecutionOptions.defaults());
+            return plan.notes();
         }
+    }
+
+    private static Map<String, DType> types(Path path) throws IOException {
+        Map<String, DType> types = new TreeMap<>();
+        try (ModelView view = Checkpoints.open(path, OpenOptions.defaults())) {
+            view.tensors().values().forEach(tensor -> types.put(tensor.name(), tensor.dtype()));
+        }
+        return types;
     }
 
     private static Map<String, String> digests(Path path) throws IOException {

@@ -10,6 +10,7 @@ import dev.shardsmith.verify.forward.Mamba3Scan;
 import dev.shardsmith.verify.forward.Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
 import dev.shardsmith.verify.forward.Rotary;
+import dev.shardsmith.verify.forward.SummedMixer;
 import dev.shardsmith.verify.forward.TimeStep;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.ArrayList;
@@ -43,7 +44,7 @@ record MambaSsmParts(Settings config, int width) {
     Mixer mixer(RankWeights mixer) throws CheckpointException {
         return switch (kind(mixer)) {
             case "mamba1" -> mamba1(mixer);
-            case "mamba3" -> mamba3(mixer.first());
+            case "mamba3" -> mamba3(mixer);
             case "mamba" -> mamba2(mixer);
             default -> attention(mixer);
         };
@@ -113,13 +114,28 @@ record MambaSsmParts(Settings config, int width) {
         return new Mamba1Mixer(width, options, List.copyOf(shards), mixer.any("out_proj.bias"));
     }
 
+    Mixer mamba3(RankWeights mixer) throws CheckpointException {
+        if (mixer.count() == 1) {
+            return mamba3(mixer.first());
+        }
+        List<Mixer> ranks = new ArrayList<>();
+        for (NamedWeights rank : mixer.ranks()) {
+            if (rank.size("B_bias", 0) > 0) {
+                ranks.add(mamba3(rank));
+            }
+        }
+        return new SummedMixer(ranks);
+    }
+
     private Mamba3Mixer mamba3(NamedWeights w) throws CheckpointException {
         int heads = w.size("B_bias", 0);
         int ranks = w.size("B_bias", 1);
         int state = w.size("B_bias", 2);
         int inner = w.size("out_proj.weight", 1);
-        int groups = mamba().integerOr(1, "ngroups");
-        int angles = w.size("in_proj.weight", 0) - 2 * inner - 2 * state * groups * ranks - 3 * heads;
+        int rotated = (int) (state * mamba().realOr(0.5, "rope_fraction"));
+        int angles = rotated / 2;
+        // A rank has some of the groups, or the one that all heads share.
+        int groups = (w.size("in_proj.weight", 0) - 2 * inner - 3 * heads - angles) / (2 * state * ranks);
         boolean several = w.has("mimo_x");
         Optional<Mamba3Mixer.Mimo> mimo = several
                 ? Optional.of(new Mamba3Mixer.Mimo(w.get("mimo_x"), w.get("mimo_z"), w.get("mimo_o")))
@@ -147,8 +163,10 @@ record MambaSsmParts(Settings config, int width) {
         int headDim = attention.integerOr(width / heads, "head_dim");
         int perKey = heads / keyHeads;
         List<AttentionMixer.Shard> shards = new ArrayList<>();
-        for (NamedWeights w : mixer.ranks()) {
-            int mlp = mlpWidth(w, attention, heads * headDim, mixer.count());
+        for (int rank = 0; rank < mixer.count(); rank++) {
+            NamedWeights w = mixer.ranks().get(rank);
+            int ruled = keyHeads / mixer.count() + (rank < keyHeads % mixer.count() ? 1 : 0);
+            int mlp = attention.integerOr(0, "mlp_dim") == 0 ? 0 : mlpWidth(w, perKey, ruled * perKey * headDim);
             int own = (w.size("in_proj.weight", 0) - 2 * mlp) / (headDim * (perKey + 2));
             if (own > 0) {
                 shards.add(new AttentionMixer.Shard(
@@ -180,19 +198,18 @@ record MambaSsmParts(Settings config, int width) {
         return new AttentionMixer(width, options, List.copyOf(shards), mixer.any("out_proj.bias"));
     }
 
-    /** Channels of the built-in MLP of a rank. */
-    private static int mlpWidth(NamedWeights w, Settings attention, int headChannels, int ranks)
-            throws CheckpointException {
-        if (attention.integerOr(0, "mlp_dim") == 0) {
-            return 0;
+    /**
+     * Channels of the built-in MLP of a rank: the input has q + k + v + 2 mlp rows, the output q + mlp columns.
+     *
+     * @param queries query channels that the rank has by the rule, for the one case in which its shapes do not tell
+     */
+    private static int mlpWidth(NamedWeights w, int perKey, int queries) throws CheckpointException {
+        int rows = w.size("in_proj.weight", 0);
+        int columns = w.size("out_proj.weight", 1);
+        if (w.has("conv1d.weight")) {
+            return (rows - w.size("conv1d.weight", 0)) / 2;
         }
-        if (ranks > 1) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.UNSUPPORTED,
-                    w.prefix(),
-                    "attention with a built-in MLP over several tensor-parallel ranks");
-        }
-        return w.size("out_proj.weight", 1) - headChannels;
+        return columns - (perKey == 2 ? queries : perKey * (rows - 2 * columns) / (2 - perKey));
     }
 
     MlpMixer mlp(RankWeights w) throws CheckpointException {

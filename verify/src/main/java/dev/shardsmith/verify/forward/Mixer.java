@@ -4,7 +4,8 @@ import java.io.IOException;
 import java.util.List;
 
 /** The part of a layer between its norm and the residual stream. */
-public sealed interface Mixer permits Mamba1Mixer, Mamba2Mixer, Mamba3Mixer, AttentionMixer, MlpMixer, ExpertsMixer {
+public sealed interface Mixer
+        permits Mamba1Mixer, Mamba2Mixer, Mamba3Mixer, AttentionMixer, MlpMixer, ExpertsMixer, SummedMixer {
 
     /** Channels of the residual stream. */
     int width();

@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.family;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.offset;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.formats.FilePool;
@@ -12,6 +13,7 @@ import dev.shardsmith.verify.forward.Pass;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,6 +53,85 @@ final class MambaShardsTest {
             assertThat(scale).isGreaterThan(0.1);
             for (int i = 0; i < expected.length; i++) {
                 assertThat(Math.abs(found[i] - expected[i]) / scale).isLessThan(2e-6);
+            }
+        }
+    }
+
+    static Stream<Path> linears() {
+        return TestData.cases("mamba-ssm-tp").stream().filter(folder -> {
+            String module = TestData.expected(folder).get("info").get("module").asText();
+            return module.endsWith("Linear");
+        });
+    }
+
+    /** Outputs of column-parallel ranks stand side by side; those of row-parallel ranks are added, rank 0's bias once. */
+    @ParameterizedTest
+    @MethodSource("linears")
+    void ranksOfALinearComputeWhatTheWholeComputes(Path folder) throws Exception {
+        JsonNode info = TestData.expected(folder).get("info");
+        boolean column = info.get("module").asText().startsWith("Column");
+        RandomGenerator random = Cases.random(5);
+        double[] input = random.doubles(info.get("in").asInt(), -1, 1).toArray();
+        try (FilePool pool = new FilePool()) {
+            double[] expected = linear(input, Folders.torch(folder.resolve("full.pt"), pool));
+            double[] found = new double[expected.length];
+            int at = 0;
+            int rank = 0;
+            for (JsonNode length : info.get("split")) {
+                NamedWeights shard = Folders.torch(folder.resolve("rank" + rank++ + ".pt"), pool);
+                double[] own = column ? input : Arrays.copyOfRange(input, at, at + length.asInt());
+                double[] part = linear(own, shard);
+                for (int i = 0; i < part.length; i++) {
+                    found[column ? at + i : i] += part[i];
+                }
+                at += length.asInt();
+            }
+            assertThat(found).containsExactly(expected, offset(1e-12));
+        }
+    }
+
+    private static double[] linear(double[] input, NamedWeights weights) throws IOException {
+        float[] weight = weights.get("weight").load();
+        int rows = weights.size("weight", 0);
+        double[] output = new double[rows];
+        for (int row = 0; row < rows; row++) {
+            output[row] = weights.has("bias") ? weights.get("bias").load()[row] : 0;
+            for (int column = 0; column < input.length; column++) {
+                output[row] += (double) weight[row * input.length + column] * input[column];
+            }
+        }
+        return output;
+    }
+
+    static Stream<Path> embeddings() {
+        return TestData.cases("mamba-ssm-tp").stream()
+                .filter(folder -> folder.getFileName().toString().startsWith("embeddings"));
+    }
+
+    /** A token's row is on one rank; its position's row is in pieces on all of them. */
+    @ParameterizedTest
+    @MethodSource("embeddings")
+    void ranksOfAnEmbeddingLookUpWhatTheWholeLooksUp(Path folder) throws Exception {
+        JsonNode info = TestData.expected(folder).get("info");
+        int ranks = TestData.expected(folder).get("world_size").asInt();
+        int width = info.get("dim").asInt();
+        int own = info.get("vocab").asInt() / ranks;
+        int positions = info.get("max_position_embeddings").asInt();
+        try (FilePool pool = new FilePool()) {
+            NamedWeights whole = Folders.torch(folder.resolve("full.pt"), pool);
+            float[] words = whole.get("word_embeddings.weight").load();
+            float[] places = whole.get("position_embeddings.weight").load();
+            for (int rank = 0; rank < ranks; rank++) {
+                NamedWeights shard = Folders.torch(folder.resolve("rank" + rank + ".pt"), pool);
+                float[] some = shard.get("word_embeddings.weight").load();
+                float[] parts = shard.get("position_embeddings.weight").load();
+                assertThat(some).isEqualTo(Arrays.copyOfRange(words, rank * own * width, (rank + 1) * own * width));
+                for (int position = 0; position < positions; position++) {
+                    int piece = width / ranks;
+                    assertThat(Arrays.copyOfRange(parts, position * piece, (position + 1) * piece))
+                            .isEqualTo(Arrays.copyOfRange(
+                                    places, position * width + rank * piece, position * width + (rank + 1) * piece));
+                }
             }
         }
     }

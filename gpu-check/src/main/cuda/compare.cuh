@@ -1,7 +1,7 @@
 // Comparison of two float32 arrays that stay on the card: each block reports one record, the host takes the worst.
 #pragma once
 
-#include <stdint.h>
+#include "layer.cuh"
 
 namespace shardsmith {
 
@@ -47,28 +47,34 @@ extern "C" __global__ void __launch_bounds__(256)
     using namespace shardsmith;
     __shared__ Difference all[256];
     Difference d{0.0f, 0.0f, 0u, 0u, 0, 0x7fffffffffffffffll};
-    long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
-    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < length; i += stride) {
-        float x = a[i];
-        float y = b[i];
-        bool nanX = x != x;
-        bool nanY = y != y;
-        Difference own{0.0f, 0.0f, 0u, 0u, 0, i};
-        if (nanX || nanY) {
-            if (nanX != nanY) {
-                own.maxAbsolute = own.maxRelative = __int_as_float(0x7fffffff);
-                own.maxUlp = 0xffffffffu;
-                own.beyond = 1;
+    eachElement(
+        length, [=](long long i) { return make_float2(a[i], b[i]); },
+        [&](long long i, float2 pair) {
+            float x = pair.x;
+            float y = pair.y;
+            // Most elements are equal; the first of them is the worst as long as all are.
+            if (__float_as_int(x) == __float_as_int(y)) {
+                if (i < d.worst && d.maxAbsolute == 0.0f) d.worst = i;
+                return;
             }
-        } else if (x != y) {
-            own.maxAbsolute = fabsf(x - y);
-            own.maxRelative = isinf(own.maxAbsolute) ? INFINITY : own.maxAbsolute / fmaxf(fabsf(x), fabsf(y));
-            long long steps = ordered(x) - ordered(y);
-            own.maxUlp = static_cast<uint32_t>(steps < 0 ? -steps : steps);
-            own.beyond = own.maxAbsolute <= (bound != nullptr ? bound[i] : limit) ? 0 : 1;
-        }
-        merge(d, own);
-    }
+            bool nanX = x != x;
+            bool nanY = y != y;
+            Difference own{0.0f, 0.0f, 0u, 0u, 0, i};
+            if (nanX || nanY) {
+                if (nanX != nanY) {
+                    own.maxAbsolute = own.maxRelative = __int_as_float(0x7fffffff);
+                    own.maxUlp = 0xffffffffu;
+                    own.beyond = 1;
+                }
+            } else if (x != y) {
+                own.maxAbsolute = fabsf(x - y);
+                own.maxRelative = isinf(own.maxAbsolute) ? INFINITY : own.maxAbsolute / fmaxf(fabsf(x), fabsf(y));
+                long long steps = ordered(x) - ordered(y);
+                own.maxUlp = static_cast<uint32_t>(steps < 0 ? -steps : steps);
+                own.beyond = own.maxAbsolute <= (bound != nullptr ? bound[i] : limit) ? 0 : 1;
+            }
+            merge(d, own);
+        });
     all[threadIdx.x] = d;
     __syncthreads();
     for (int half = 128; half > 0; half /= 2) {

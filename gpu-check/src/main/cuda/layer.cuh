@@ -56,6 +56,36 @@ __device__ __forceinline__ float blockMax(float v, float* scratch) {
     return most;
 }
 
+/** Every element: four are read before the first is used, since nothing but the bytes in flight limits such a kernel. */
+template <class Load, class Store>
+__device__ __forceinline__ void eachElement(long long length, Load load, Store store) {
+    long long stride = elementStride();
+    long long i = firstElement();
+    for (; i + 3 * stride < length; i += 4 * stride) {
+        decltype(load(i)) v[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++) v[u] = load(i + u * stride);
+#pragma unroll
+        for (int u = 0; u < 4; u++) store(i + u * stride, v[u]);
+    }
+    for (; i < length; i += stride) store(i, load(i));
+}
+
+/** The elements of a row that belong to this thread of its block, likewise. */
+template <class Each>
+__device__ __forceinline__ void eachOfRow(const float* row, int width, Each each) {
+    int stride = blockDim.x;
+    int i = threadIdx.x;
+    for (; i + 3 * stride < width; i += 4 * stride) {
+        float v[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++) v[u] = row[i + u * stride];
+#pragma unroll
+        for (int u = 0; u < 4; u++) each(v[u]);
+    }
+    for (; i < width; i += stride) each(row[i]);
+}
+
 }  // namespace shardsmith
 
 namespace shardsmith {
@@ -109,60 +139,102 @@ extern "C" __global__ void copy_columns(const float* from, int fromWidth, int fr
 }
 
 extern "C" __global__ void add_scaled(const float* a, const float* b, float factor, float* y, long long length) {
-    for (long long i = shardsmith::firstElement(); i < length; i += shardsmith::elementStride()) {
-        y[i] = fmaf(factor, b[i], a[i]);
-    }
+    shardsmith::eachElement(
+        length, [=](long long i) { return make_float2(a[i], b[i]); },
+        [=](long long i, float2 v) { y[i] = fmaf(factor, v.y, v.x); });
 }
 
 extern "C" __global__ void activate(const float* x, float* y, int kind, long long length) {
-    for (long long i = shardsmith::firstElement(); i < length; i += shardsmith::elementStride()) {
-        y[i] = shardsmith::activation(x[i], kind);
-    }
+    shardsmith::eachElement(
+        length, [=](long long i) { return x[i]; }, [=](long long i, float v) { y[i] = shardsmith::activation(v, kind); });
 }
 
 extern "C" __global__ void gate_values(const float* gate, const float* value, float* y, int kind, long long length) {
-    for (long long i = shardsmith::firstElement(); i < length; i += shardsmith::elementStride()) {
-        y[i] = shardsmith::activation(gate[i], kind) * value[i];
-    }
+    shardsmith::eachElement(
+        length, [=](long long i) { return make_float2(gate[i], value[i]); },
+        [=](long long i, float2 v) { y[i] = shardsmith::activation(v.x, kind) * v.y; });
 }
 
 extern "C" __global__ void to_bfloat16(const float* x, __nv_bfloat16* y, long long length) {
-    for (long long i = shardsmith::firstElement(); i < length; i += shardsmith::elementStride()) {
-        y[i] = __float2bfloat16_rn(x[i]);
-    }
+    shardsmith::eachElement(
+        length, [=](long long i) { return x[i]; }, [=](long long i, float v) { y[i] = __float2bfloat16_rn(v); });
 }
 
 extern "C" __global__ void to_float32(const __nv_bfloat16* x, float* y, long long length) {
-    for (long long i = shardsmith::firstElement(); i < length; i += shardsmith::elementStride()) {
-        y[i] = __bfloat162float(x[i]);
-    }
+    shardsmith::eachElement(
+        length, [=](long long i) { return x[i]; }, [=](long long i, __nv_bfloat16 v) { y[i] = __bfloat162float(v); });
 }
 
-/** One block per row and group of channels; kind 0 divides by the root mean square, 1 by the standard deviation. */
-extern "C" __global__ void __launch_bounds__(256)
-    normalize(const float* x, const float* weight, const float* bias, float* y, int width, int group, int kind,
-              float epsilon, float weightOffset) {
-    using namespace shardsmith;
+extern "C" __global__ void half_to_float32(const __half* x, float* y, long long length) {
+    shardsmith::eachElement(
+        length, [=](long long i) { return x[i]; }, [=](long long i, __half v) { y[i] = __half2float(v); });
+}
+
+namespace shardsmith {
+
+/**
+ * Normalises the {@code group} elements from {@code base} on; {@code channel} is the first one's in weight and bias. A thread
+ * keeps its HELD elements in registers, or reads them again with HELD = 0.
+ */
+template <int HELD>
+__device__ __forceinline__ void normalizeGroup(const float* x, const float* weight, const float* bias, float* y,
+                                               long long base, int channel, int group, int kind, float epsilon,
+                                               float weightOffset) {
     __shared__ double scratch[8];
-    long long base = static_cast<long long>(blockIdx.x) * width + static_cast<long long>(blockIdx.y) * group;
-    int channel = blockIdx.y * group;
+    float held[HELD > 0 ? HELD : 1];
+    if constexpr (HELD > 0) {
+#pragma unroll
+        for (int u = 0; u < HELD; u++) {
+            int i = threadIdx.x + u * blockDim.x;
+            held[u] = i < group ? x[base + i] : 0.0f;
+        }
+    }
+    auto each = [&](auto use) {
+        if constexpr (HELD > 0) {
+#pragma unroll
+            for (int u = 0; u < HELD; u++) {
+                int i = threadIdx.x + u * blockDim.x;
+                if (i < group) use(i, held[u]);
+            }
+        } else {
+            for (int i = threadIdx.x; i < group; i += blockDim.x) use(i, x[base + i]);
+        }
+    };
     double mean = 0.0;
     if (kind == 1) {
         double sum = 0.0;
-        for (int i = threadIdx.x; i < group; i += blockDim.x) sum += x[base + i];
+        each([&](int, float v) { sum += v; });
         mean = blockSum(sum, scratch) / group;
     }
     double squares = 0.0;
-    for (int i = threadIdx.x; i < group; i += blockDim.x) {
-        double d = x[base + i] - mean;
+    each([&](int, float v) {
+        double d = v - mean;
         squares += d * d;
-    }
+    });
     double scale = 1.0 / sqrt(blockSum(squares, scratch) / group + epsilon);
-    for (int i = threadIdx.x; i < group; i += blockDim.x) {
-        float v = static_cast<float>((x[base + i] - mean) * scale);
-        if (weight != nullptr) v *= weight[channel + i] + weightOffset;
-        if (bias != nullptr) v += bias[channel + i];
-        y[base + i] = v;
+    each([&](int i, float v) {
+        float n = static_cast<float>((v - mean) * scale);
+        if (weight != nullptr) n *= weight[channel + i] + weightOffset;
+        if (bias != nullptr) n += bias[channel + i];
+        y[base + i] = n;
+    });
+}
+
+}  // namespace shardsmith
+
+/** One block per row and group of channels; kind 0 divides by the root mean square, 1 by the standard deviation. */
+extern "C" __global__ void __launch_bounds__(256, 3)
+    normalize(const float* x, const float* weight, const float* bias, float* y, int width, int group, int kind,
+              float epsilon, float weightOffset) {
+    using namespace shardsmith;
+    int channel = blockIdx.y * group;
+    long long base = static_cast<long long>(blockIdx.x) * width + channel;
+    if (group <= 4 * 256) {
+        normalizeGroup<4>(x, weight, bias, y, base, channel, group, kind, epsilon, weightOffset);
+    } else if (group <= 16 * 256) {
+        normalizeGroup<16>(x, weight, bias, y, base, channel, group, kind, epsilon, weightOffset);
+    } else {
+        normalizeGroup<0>(x, weight, bias, y, base, channel, group, kind, epsilon, weightOffset);
     }
 }
 
@@ -178,6 +250,59 @@ extern "C" __global__ void convolve(const float* x, const float* weight, const f
             sum = fmaf(weight[channel * kernel + k], x[i + static_cast<long long>(k - kernel + 1) * channels], sum);
         }
         y[i] = shardsmith::activation(sum, kind);
+    }
+}
+
+/**
+ * The same with four taps and channels % 4 == 0: a thread slides over 16 tokens of four channels and reads each token once.
+ * blockIdx.x: channels; blockIdx.y: runs of 16 tokens; blockIdx.z: the sequence.
+ */
+extern "C" __global__ void __launch_bounds__(128)
+    convolve_4(const float* x, const float* weight, const float* bias, float* y, int length, int channels, int kind) {
+    constexpr int RUN = 16;
+    int channel = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (channel >= channels) return;
+    int first = blockIdx.y * RUN;
+    long long base = (static_cast<long long>(blockIdx.z) * length + first) * channels + channel;
+    float taps[4][4];
+    float shift[4] = {};
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        *reinterpret_cast<float4*>(taps[c]) = *reinterpret_cast<const float4*>(weight + (channel + c) * 4);
+    }
+    if (bias != nullptr) *reinterpret_cast<float4*>(shift) = *reinterpret_cast<const float4*>(bias + channel);
+    float seen[7][4];  // three tokens before, then four of the run
+    auto read = [&](float(&v)[4], int token) {
+        float4 q = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (first + token >= 0 && first + token < length) {
+            q = *reinterpret_cast<const float4*>(x + base + static_cast<long long>(token) * channels);
+        }
+        *reinterpret_cast<float4*>(v) = q;
+    };
+#pragma unroll
+    for (int t = 0; t < 3; t++) read(seen[t], t - 3);
+    for (int token = 0; token < RUN && first + token < length; token += 4) {
+#pragma unroll
+        for (int t = 0; t < 4; t++) read(seen[3 + t], token + t);
+#pragma unroll
+        for (int t = 0; t < 4; t++) {
+            float sum[4];
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                sum[c] = shift[c];
+#pragma unroll
+                for (int k = 0; k < 4; k++) sum[c] = fmaf(taps[c][k], seen[t + k][c], sum[c]);
+                sum[c] = shardsmith::activation(sum[c], kind);
+            }
+            if (first + token + t < length) {
+                *reinterpret_cast<float4*>(y + base + static_cast<long long>(token + t) * channels) =
+                    make_float4(sum[0], sum[1], sum[2], sum[3]);
+            }
+        }
+#pragma unroll
+        for (int t = 0; t < 3; t++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) seen[t][c] = seen[4 + t][c];
     }
 }
 
@@ -205,68 +330,12 @@ extern "C" __global__ void rotate(const float* x, float* y, int batch, int lengt
     }
 }
 
-/**
- * Softmax attention, one block per query (x), head (y) and sequence (z). Keys are taken 128 at a time, the running
- * maximum and sum rescaled in between. Shared memory: headDim floats of the query and headDim of the output.
- */
-extern "C" __global__ void __launch_bounds__(128)
-    attend(const float* q, const float* k, const float* v, float* y, int length, int heads, int keyHeads, int headDim,
-           float scale, int causal) {
-    using namespace shardsmith;
-    constexpr int KEYS = 128;
-    extern __shared__ float queryAndOutput[];
-    __shared__ float score[KEYS];
-    __shared__ double scratch[KEYS / 32];
-    __shared__ float scratchMax[KEYS / 32];
-    float* query = queryAndOutput;
-    float* output = queryAndOutput + headDim;
-    int head = blockIdx.y;
-    int keyHead = head / (heads / keyHeads);
-    long long rowQ = ((static_cast<long long>(blockIdx.z) * length + blockIdx.x) * heads + head) * headDim;
-    long long strideK = static_cast<long long>(keyHeads) * headDim;
-    long long firstK = static_cast<long long>(blockIdx.z) * length * strideK + static_cast<long long>(keyHead) * headDim;
-    for (int d = threadIdx.x; d < headDim; d += blockDim.x) {
-        query[d] = q[rowQ + d];
-        output[d] = 0.0f;
-    }
-    int keys = causal ? blockIdx.x + 1 : length;
-    float most = -INFINITY;
-    double sum = 0.0;
-    for (int first = 0; first < keys; first += KEYS) {
-        __syncthreads();
-        int key = first + threadIdx.x;
-        float s = -INFINITY;
-        if (key < keys) {
-            const float* row = k + firstK + key * strideK;
-            s = 0.0f;
-            for (int d = 0; d < headDim; d++) s = fmaf(query[d], row[d], s);
-            s *= scale;
-        }
-        float next = larger(blockMax(s, scratchMax), most);
-        float weight = key < keys ? expf(s - next) : 0.0f;
-        float shrink = expf(most - next);
-        score[threadIdx.x] = weight;
-        sum = sum * shrink + blockSum(weight, scratch);
-        most = next;
-        int count = min(KEYS, keys - first);
-        for (int d = threadIdx.x; d < headDim; d += blockDim.x) {
-            float o = output[d] * shrink;
-            const float* column = v + firstK + first * strideK + d;
-            for (int j = 0; j < count; j++) o = fmaf(score[j], column[j * strideK], o);
-            output[d] = o;
-        }
-    }
-    for (int d = threadIdx.x; d < headDim; d += blockDim.x) {
-        y[rowQ + d] = static_cast<float>(output[d] / sum);
-    }
-}
-
 /** The largest absolute value of each row; one block per row. */
 extern "C" __global__ void __launch_bounds__(256) row_maxima(const float* x, float* y, int width) {
     __shared__ float scratch[8];
     const float* row = x + static_cast<long long>(blockIdx.x) * width;
     float most = 0.0f;
-    for (int i = threadIdx.x; i < width; i += blockDim.x) most = shardsmith::larger(fabsf(row[i]), most);
+    shardsmith::eachOfRow(row, width, [&](float v) { most = shardsmith::larger(fabsf(v), most); });
     most = shardsmith::blockMax(most, scratch);
     if (threadIdx.x == 0) y[blockIdx.x] = most;
 }
@@ -276,7 +345,7 @@ extern "C" __global__ void __launch_bounds__(256) row_norms(const float* x, floa
     __shared__ double scratch[8];
     const float* row = x + static_cast<long long>(blockIdx.x) * width;
     double sum = 0.0;
-    for (int i = threadIdx.x; i < width; i += blockDim.x) sum += static_cast<double>(row[i]) * row[i];
+    shardsmith::eachOfRow(row, width, [&](float v) { sum = fma(static_cast<double>(v), static_cast<double>(v), sum); });
     sum = shardsmith::blockSum(sum, scratch);
     if (threadIdx.x == 0) y[blockIdx.x] = static_cast<float>(sqrt(sum));
 }

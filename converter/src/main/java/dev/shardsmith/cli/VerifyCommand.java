@@ -10,6 +10,8 @@ import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
+import dev.shardsmith.verify.forward.Timeline;
+import dev.shardsmith.verify.report.TimelinePicture;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.BitSet;
@@ -58,6 +60,10 @@ final class VerifyCommand implements Command {
                         "input", "FILE.npy", "input of every layer, [batch, length, width], instead of a random one"),
                 Flags.flag("logits", "also run both whole models on random tokens and compare their predictions"),
                 Device.FLAG,
+                Flags.value(
+                        "timeline",
+                        "FILE.svg",
+                        "draw when each layer was read and computed, and report how the time went"),
                 Flags.json());
         Opening.FLAGS.forEach(options::addOption);
         return options;
@@ -75,29 +81,42 @@ final class VerifyCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         CheckOptions options = options(line);
+        Optional<Path> picture = line.file("timeline");
+        Timeline timeline = new Timeline();
         try (ModelView left = Opening.open(line.path(0), line, out);
                 ModelView right = Opening.open(line.path(1), line, out)) {
             LayeredModel leftModel = CheckpointModels.of(left, Map.of());
             LayeredModel rightModel = CheckpointModels.of(right, Map.of());
             checkInput(options, leftModel);
-            EquivalenceReport printed = check(leftModel, rightModel, options, line);
+            EquivalenceReport printed = check(leftModel, rightModel, options, timeline, line);
             ExitCode exit = ExitCode.answer(printed.equivalent());
+            Optional<TimelineReport> times = picture.map(file -> new TimelineReport(timeline));
+            if (picture.isPresent()) {
+                TimelinePicture.write(timeline, picture.get());
+            }
             if (line.has("json")) {
-                out.json(name(), exit.status(), printed::write);
+                out.json(name(), exit.status(), json -> {
+                    printed.write(json);
+                    if (times.isPresent()) {
+                        times.get().write(json);
+                    }
+                });
             } else {
                 out.line("A  " + Opening.describe(left));
                 out.line("B  " + Opening.describe(right));
                 printed.print(out);
+                times.ifPresent(found -> found.print(out));
             }
             return exit;
         }
     }
 
-    private static EquivalenceReport check(LayeredModel left, LayeredModel right, CheckOptions options, Arguments line)
+    private static EquivalenceReport check(
+            LayeredModel left, LayeredModel right, CheckOptions options, Timeline timeline, Arguments line)
             throws UsageException, IOException {
         ForwardBackend backend = Device.open(line);
         try {
-            CheckReport report = new ForwardCheck(backend, left, right, options).run(row -> {});
+            CheckReport report = new ForwardCheck(backend, left, right, options, timeline).run(row -> {});
             Optional<LogitsComparison> logits =
                     line.has("logits") ? Optional.of(logits(backend, left, right, options)) : Optional.empty();
             return new EquivalenceReport(report, backend.availability().detail(), logits);

@@ -52,7 +52,8 @@ final class DeviceMemory {
         return array.get();
     }
 
-    private synchronized Optional<GpuArray> tryArray(long length, int width) throws CheckpointException {
+    /** An array, or nothing if the card has not enough left. */
+    synchronized Optional<GpuArray> tryArray(long length, int width) throws CheckpointException {
         long bytes = bytes(length, width);
         Deque<Block> same = kept.get(bytes);
         if (same != null && !same.isEmpty()) {

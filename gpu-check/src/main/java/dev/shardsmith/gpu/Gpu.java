@@ -1,6 +1,8 @@
 package dev.shardsmith.gpu;
 
 import dev.shardsmith.formats.CheckpointException;
+import java.util.ArrayDeque;
+import java.util.Deque;
 
 /** One opened card: its context, kernels, memory and transfers. */
 final class Gpu {
@@ -10,6 +12,8 @@ final class Gpu {
     private final Kernels kernels;
     private final DeviceMemory memory;
     private final Transfers transfers;
+    /** For threads that bring weights while others compute; those that are not in use. */
+    private final Deque<Transfers> spare = new ArrayDeque<>();
 
     private Gpu(Driver driver, Driver.Card card, Driver.Handle context, KernelImage image) throws CheckpointException {
         this.driver = driver;
@@ -70,6 +74,27 @@ final class Gpu {
         return transfers;
     }
 
+    /** Something done with transfers that nobody else uses meanwhile. */
+    interface Transferring<E extends Exception> {
+        /** Does it. */
+        void with(Transfers own) throws E, CheckpointException;
+    }
+
+    /** Does something beside the thread that computes. */
+    <E extends Exception> void beside(Transferring<E> work) throws E, CheckpointException {
+        Transfers own;
+        synchronized (spare) {
+            own = spare.poll();
+        }
+        if (own == null) {
+            own = new Transfers(driver);
+        }
+        work.with(own);
+        synchronized (spare) {
+            spare.push(own);
+        }
+    }
+
     /** A new array with these numbers. */
     GpuArray upload(float[] values) throws CheckpointException {
         GpuArray array = memory.floats(values.length);
@@ -109,6 +134,11 @@ final class Gpu {
         enter();
         driver.synchronize();
         transfers.close();
+        synchronized (spare) {
+            while (!spare.isEmpty()) {
+                spare.pop().close();
+            }
+        }
         memory.trim();
         driver.releaseContext(card.ordinal());
     }

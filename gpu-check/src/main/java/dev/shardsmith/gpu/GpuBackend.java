@@ -12,14 +12,16 @@ import dev.shardsmith.verify.forward.ScanBackend;
 import dev.shardsmith.verify.forward.ScanProblem;
 import dev.shardsmith.verify.forward.ScanResult;
 import dev.shardsmith.verify.forward.ScanShape;
+import dev.shardsmith.verify.forward.StoredElements;
 import dev.shardsmith.verify.forward.TimeStep;
+import java.io.IOException;
 import java.util.Optional;
 
 /**
  * Layers and scans on one NVIDIA card, in float32 that is never reduced to TF32.
  *
- * <p>The card is opened by the first operation and given back by {@link #close}. One backend serves one thread at a time;
- * several backends, on one card or on several, may run side by side. A failing driver throws {@link GpuFailure}.
+ * <p>The card is opened by the first operation and given back by {@link #close}. One backend serves one thread that computes,
+ * and others that bring weights; several backends, on one card or on several, may run side by side. A failing driver throws {@link GpuFailure}.
  */
 public final class GpuBackend implements ForwardBackend {
     private static final String NAME = "cuda";
@@ -71,14 +73,19 @@ public final class GpuBackend implements ForwardBackend {
 
     private synchronized <T> T run(Operation<T> operation) {
         try {
-            if (gpu == null) {
-                gpu = Gpu.open(source.get(), ordinal);
-            }
-            gpu.enter();
-            return operation.on(gpu);
+            return operation.on(opened());
         } catch (CheckpointException e) {
             throw new GpuFailure(e);
         }
+    }
+
+    /** The card, for the calls of this thread. */
+    private synchronized Gpu opened() throws CheckpointException {
+        if (gpu == null) {
+            gpu = Gpu.open(source.get(), ordinal);
+        }
+        gpu.enter();
+        return gpu;
     }
 
     private GpuArray own(DeviceArray array) {
@@ -119,6 +126,22 @@ public final class GpuBackend implements ForwardBackend {
     @Override
     public DeviceArray upload(float[] values) {
         return run(card -> card.upload(values));
+    }
+
+    /** Not one with the operations: the file is read while another thread computes. */
+    @Override
+    public Optional<DeviceArray> upload(StoredElements weight) throws IOException {
+        return new WeightUpload(opened()).of(weight);
+    }
+
+    @Override
+    public long spareElements() {
+        return run(card -> new WeightUpload(card).room());
+    }
+
+    @Override
+    public long largestWeight() {
+        return Math.max(ForwardBackend.super.largestWeight(), spareElements());
     }
 
     @Override

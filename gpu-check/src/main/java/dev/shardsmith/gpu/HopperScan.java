@@ -36,7 +36,7 @@ final class HopperScan {
 
     /** Whether these inputs, on this card, can go this way. */
     boolean fits(ScanInputs in) {
-        return gpu.kernels().image() == KernelImage.SM90A
+        return gpu.kernels().image() != KernelImage.COMPUTE80
                 && gpu.card().sharedBytes() >= SCAN_SHARED
                 && in.shape().headDim() == HEAD_DIM
                 && in.shape().state() == STATE

@@ -6,6 +6,13 @@ import java.io.InputStream;
 
 /** The compiled kernels that the jar carries, best first. */
 enum KernelImage {
+    /** For Hopper alone, as machine code: the driver has nothing to compile. */
+    SM90A_CODE("kernels-sm90a.cubin", 13_000) {
+        @Override
+        boolean runsOn(int major, int minor) {
+            return SM90A.runsOn(major, minor);
+        }
+    },
     /** For Hopper alone: its warpgroup instructions exist on no other card, older or newer. */
     SM90A("kernels-sm90a.ptx", 12_000) {
         @Override
@@ -34,7 +41,7 @@ enum KernelImage {
         return resource;
     }
 
-    /** The oldest CUDA version whose driver reads this PTX: 12000 for 12.0. */
+    /** The oldest CUDA version whose driver reads this image: 12000 for 12.0. */
     int oldestDriver() {
         return oldestDriver;
     }
@@ -65,7 +72,7 @@ enum KernelImage {
         return driver / 1000 + "." + driver % 1000 / 10;
     }
 
-    /** The PTX text. */
+    /** Its bytes: text for PTX. */
     byte[] read() {
         try (InputStream in = KernelImage.class.getResourceAsStream(resource)) {
             if (in == null) {

@@ -15,6 +15,14 @@ final class LayerKernels {
     private static final int TILE_ROWS = 128;
     private static final int TILE_COLUMNS = 64;
     private static final int ATTEND_THREADS = 128;
+    private static final int ATTEND_QUERIES = 64;
+    private static final int ATTEND_CHANNELS = 128;
+    /** Elements that some kernels read in one access where every row allows it. */
+    private static final int VECTOR = 4;
+
+    private static final int CONVOLVE_THREADS = 128;
+    private static final int CONVOLVE_TAPS = 4;
+    private static final int CONVOLVE_RUN = 16;
     private static final int COMPARE_BLOCKS = 1024;
 
     private final Gpu gpu;
@@ -27,7 +35,7 @@ final class LayerKernels {
         GpuArray y = gpu.memory().floats((long) rows * out);
         gpu.kernels()
                 .launch(
-                        in % 4 == 0 ? "linear" : "linear_any",
+                        in % VECTOR == 0 ? "linear" : "linear_any",
                         new Driver.Grid(blocks(rows, TILE_ROWS), blocks(out, TILE_COLUMNS), 1),
                         TILE_ROWS,
                         Argument.of(x),
@@ -131,6 +139,22 @@ final class LayerKernels {
             GpuArray x, GpuArray weight, GpuArray bias, int batch, int length, int channels, int kernel, Activation f)
             throws CheckpointException {
         GpuArray y = gpu.memory().floats(x.length());
+        int runs = blocks(length, CONVOLVE_RUN);
+        if (kernel == CONVOLVE_TAPS && channels % VECTOR == 0 && Math.max(runs, batch) <= Driver.Grid.LIMIT) {
+            gpu.kernels()
+                    .launch(
+                            "convolve_4",
+                            new Driver.Grid(blocks(channels, VECTOR * CONVOLVE_THREADS), runs, batch),
+                            CONVOLVE_THREADS,
+                            Argument.of(x),
+                            Argument.of(weight),
+                            Argument.of(bias),
+                            Argument.of(y),
+                            Argument.of(length),
+                            Argument.of(channels),
+                            Argument.of(code(f)));
+            return y;
+        }
         gpu.kernels()
                 .launch(
                         "convolve",
@@ -171,12 +195,15 @@ final class LayerKernels {
     GpuArray attend(GpuArray q, GpuArray k, GpuArray v, AttentionShape shape, float scale, boolean causal)
             throws CheckpointException {
         GpuArray y = gpu.memory().floats(q.length());
+        int channelTiles = blocks(shape.headDim(), ATTEND_CHANNELS);
         gpu.kernels()
                 .launch(
-                        "attend",
-                        new Driver.Grid(shape.length(), shape.heads(), shape.batch()),
+                        shape.headDim() % VECTOR == 0 ? "attend" : "attend_any",
+                        new Driver.Grid(
+                                blocks(shape.length(), ATTEND_QUERIES),
+                                Math.multiplyExact(shape.heads(), channelTiles),
+                                shape.batch()),
                         ATTEND_THREADS,
-                        2 * shape.headDim() * Float.BYTES,
                         Argument.of(q),
                         Argument.of(k),
                         Argument.of(v),
@@ -185,6 +212,7 @@ final class LayerKernels {
                         Argument.of(shape.heads()),
                         Argument.of(shape.keyHeads()),
                         Argument.of(shape.headDim()),
+                        Argument.of(channelTiles),
                         new Argument.Single(scale),
                         Argument.of(causal ? 1 : 0));
         return y;
@@ -222,7 +250,8 @@ final class LayerKernels {
         return y;
     }
 
-    private void convert(String kernel, GpuArray x, GpuArray y) throws CheckpointException {
+    /** {@code to_bfloat16}, {@code to_float32} or {@code half_to_float32}. */
+    void convert(String kernel, GpuArray x, GpuArray y) throws CheckpointException {
         gpu.kernels()
                 .launch(
                         kernel,

@@ -1,13 +1,15 @@
 package dev.shardsmith.gpu;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.verify.forward.StoredElements;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
  * Copies between the heap and a card through two pinned buffers: one is filled while the card reads the other.
  *
  * <p>Copies to the card run beside the kernels. They wait only for those that may still use the memory that an earlier
- * array gave back, so the weights of the next layer arrive while this one computes.
+ * array gave back, so the weights of the next layer arrive while this one computes. One object serves one thread.
  */
 final class Transfers {
     /** Large enough for the full rate of the bus, small enough to be pinned anywhere. */
@@ -15,6 +17,8 @@ final class Transfers {
 
     private final Driver driver;
     private final Lane[] lanes;
+    /** Marks the end of the kernels whose results are copied back. */
+    private final Driver.Handle computed;
 
     /** A pinned buffer and the stream that empties or fills it. */
     private record Lane(Driver.Pinned pinned, Driver.Handle stream) {}
@@ -22,6 +26,7 @@ final class Transfers {
     Transfers(Driver driver) throws CheckpointException {
         this.driver = driver;
         this.lanes = new Lane[] {lane(driver), lane(driver)};
+        this.computed = driver.createEvent();
     }
 
     private static Lane lane(Driver driver) throws CheckpointException {
@@ -29,31 +34,45 @@ final class Transfers {
     }
 
     /** Puts elements [from, from + count) at the front of a buffer. */
-    private interface Source {
-        void put(ByteBuffer buffer, int from, int count);
+    private interface Source<E extends Exception> {
+        void put(ByteBuffer buffer, int from, int count) throws E;
     }
 
     /** Copies an array of numbers to the card; when this returns, kernels may use it. */
     void in(float[] values, GpuArray to) throws CheckpointException {
-        in((buffer, from, count) -> buffer.asFloatBuffer().put(values, from, count), values.length, to);
+        this.<CheckpointException>in(
+                (buffer, from, count) -> buffer.asFloatBuffer().put(values, from, count),
+                values.length,
+                Float.BYTES,
+                to);
     }
 
     /** Copies integers to the card; when this returns, kernels may use them. */
     void in(int[] values, GpuArray to) throws CheckpointException {
-        in((buffer, from, count) -> buffer.asIntBuffer().put(values, from, count), values.length, to);
+        this.<CheckpointException>in(
+                (buffer, from, count) -> buffer.asIntBuffer().put(values, from, count),
+                values.length,
+                Integer.BYTES,
+                to);
     }
 
-    private void in(Source source, int length, GpuArray to) throws CheckpointException {
+    /** Reads a weight's bytes from its files straight into the buffers; when this returns, kernels may use them. */
+    void in(StoredElements weight, int width, GpuArray to) throws IOException {
+        this.<IOException>in(
+                (buffer, from, count) -> weight.bytes(from, buffer.limit(count * width)), weight.elements(), width, to);
+    }
+
+    private <E extends Exception> void in(Source<E> source, int length, int width, GpuArray to)
+            throws E, CheckpointException {
         DeviceMemory.Block block = to.block();
-        int step = BUFFER_BYTES / Float.BYTES;
+        int step = BUFFER_BYTES / width;
         for (int from = 0, turn = 0; from < length; from += step, turn ^= 1) {
             Lane lane = lanes[turn];
             int count = Math.min(step, length - from);
             driver.synchronize(lane.stream());
             source.put(buffer(lane), from, count);
             driver.await(lane.stream(), block.released());
-            driver.copyIn(
-                    block.address(), (long) from * Float.BYTES, lane.pinned(), count * Float.BYTES, lane.stream());
+            driver.copyIn(block.address(), (long) from * width, lane.pinned(), count * width, lane.stream());
         }
         for (Lane lane : lanes) {
             driver.synchronize(lane.stream());
@@ -69,7 +88,11 @@ final class Transfers {
 
     /** Copies {@code length} numbers from {@code offset} of an array to {@code at} of another. */
     void out(GpuArray from, long offset, float[] values, int at, int length) throws CheckpointException {
-        driver.synchronize();
+        // Not the whole card: weights may be on their way to it.
+        driver.record(computed);
+        for (Lane lane : lanes) {
+            driver.await(lane.stream(), computed);
+        }
         int step = BUFFER_BYTES / Float.BYTES;
         int asked = start(from, offset, 0, length, lanes[0]);
         for (int done = 0, turn = 0; done < length; turn ^= 1) {
@@ -100,5 +123,6 @@ final class Transfers {
             driver.destroyStream(lane.stream());
             driver.freePinned(lane.pinned());
         }
+        driver.destroyEvent(computed);
     }
 }

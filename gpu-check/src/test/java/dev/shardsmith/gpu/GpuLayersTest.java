@@ -103,6 +103,16 @@ final class GpuLayersTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {1024, 1025, 4096, 4097, 9000})
+    void wideNorms(int width) {
+        float[] x = numbers(3 * width);
+        for (Norm.Kind kind : Norm.Kind.values()) {
+            Norm norm = new Norm(kind, 1e-5f, 0);
+            agree(1e-6, on -> on.normalize(on.upload(x), norm, Optional.empty(), Optional.empty(), 3, width, width));
+        }
+    }
+
     @Test
     void convolutions() {
         float[] x = numbers(2 * 30 * 12);
@@ -125,6 +135,18 @@ final class GpuLayersTest {
     }
 
     @Test
+    void longConvolutions() {
+        for (int length : new int[] {1, 2, 3, 15, 16, 17, 100}) {
+            float[] x = numbers(3 * length * 516);
+            float[] w = numbers(516 * 4);
+            agree(
+                    1e-6,
+                    on -> on.convolve(
+                            on.upload(x), on.upload(w), Optional.empty(), 3, length, 516, 4, Activation.IDENTITY));
+        }
+    }
+
+    @Test
     void rotations() {
         float[] x = numbers(2 * 300 * 3 * 16);
         agree(1e-6, on -> on.rotate(on.upload(x), new Rotary(16, 10_000, false), 2, 300, 3, 16));
@@ -137,7 +159,12 @@ final class GpuLayersTest {
         for (AttentionShape shape : new AttentionShape[] {
             new AttentionShape(2, 70, 4, 2, 64),
             new AttentionShape(1, 300, 6, 6, 80),
-            new AttentionShape(1, 200, 8, 1, 20)
+            new AttentionShape(1, 200, 8, 1, 20),
+            new AttentionShape(3, 65, 4, 4, 32),
+            new AttentionShape(1, 129, 2, 1, 192),
+            new AttentionShape(1, 64, 2, 2, 256),
+            new AttentionShape(1, 77, 3, 1, 7),
+            new AttentionShape(2, 1, 2, 1, 128)
         }) {
             int tokens = shape.batch() * shape.length() * shape.headDim();
             float[] q = numbers(tokens * shape.heads());

@@ -19,12 +19,14 @@ final class GpuReportTest {
     @Test
     void aCardIsDescribedInOneLine() {
         assertThat(availability())
-                .isEqualTo(
-                        Availability.on("Fake H200, 153600 MiB, compute capability 9.0, kernels-sm90a.ptx, CUDA 13.0"));
+                .isEqualTo(Availability.on(
+                        "Fake H200, 153600 MiB, compute capability 9.0, kernels-sm90a.cubin, CUDA 13.0"));
     }
 
     @Test
-    void hopperUnderAnOldDriverTakesTheOtherImage() {
+    void hopperUnderAnOlderDriverTakesWhatThatDriverCompiles() {
+        driver.version = 12_090;
+        assertThat(availability().detail()).contains("kernels-sm90a.ptx, CUDA 12.9");
         driver.version = 11_080;
         assertThat(availability().detail()).contains("kernels-compute80.ptx, CUDA 11.8");
     }

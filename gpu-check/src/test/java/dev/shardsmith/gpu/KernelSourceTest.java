@@ -7,19 +7,21 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The committed PTX belongs to the committed sources. */
+/** The committed images belong to the committed sources. */
 final class KernelSourceTest {
     private static final Path MODULE = TestData.root().resolve("gpu-check");
 
     @Test
-    void ptxWasBuiltFromTheseSources() throws Exception {
+    void imagesWereBuiltFromTheseSources() throws Exception {
         StringBuilder hashes = new StringBuilder();
-        for (Path source : sources()) {
+        for (Path source : sourcesAndImages()) {
             byte[] hash = MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(source));
             hashes.append(HexFormat.of().formatHex(hash))
                     .append("  ")
@@ -32,10 +34,28 @@ final class KernelSourceTest {
                 .isEqualTo(hashes.toString());
     }
 
+    private static List<Path> sourcesAndImages() throws Exception {
+        List<Path> all = new ArrayList<>(sources());
+        for (KernelImage image : KernelImage.values()) {
+            all.add(MODULE.resolve("src/main/resources/dev/shardsmith/gpu").resolve(image.resource()));
+        }
+        List<Path> images = all.subList(sources().size(), all.size());
+        Collections.sort(images);
+        return all;
+    }
+
     private static List<Path> sources() throws Exception {
         try (Stream<Path> files = Files.list(MODULE.resolve("src/main/cuda"))) {
             return files.sorted().toList();
         }
+    }
+
+    @Test
+    void machineCodeIsThatOfHopper() {
+        byte[] code = KernelImage.SM90A_CODE.read();
+        assertThat(code).startsWith(0x7f, 'E', 'L', 'F');
+        String text = new String(code, StandardCharsets.ISO_8859_1);
+        assertThat(PtxEntries.of(KernelImage.SM90A).names()).allMatch(name -> text.contains(".text." + name));
     }
 
     @Test

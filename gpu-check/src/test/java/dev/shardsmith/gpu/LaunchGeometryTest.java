@@ -135,7 +135,7 @@ final class LaunchGeometryTest {
     @Test
     void everyLaunchPassesWhatItsKernelDeclares() {
         everyOperation();
-        for (KernelImage image : KernelImage.values()) {
+        for (KernelImage image : List.of(KernelImage.SM90A, KernelImage.COMPUTE80)) {
             PtxEntries entries = PtxEntries.of(image);
             for (FakeDriver.Launch launch : driver.launches) {
                 if (image == KernelImage.SM90A || !launch.name().startsWith("hopper")) {

@@ -5,10 +5,12 @@ import dev.shardsmith.reshard.pattern.LayerKind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
 import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
+import dev.shardsmith.reshard.plan.ConversionOptions.Model;
 import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
 import dev.shardsmith.reshard.plan.Fill;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.rule.UserRule;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -54,7 +56,18 @@ final class ConversionFlags {
                     "multiple-of",
                     "N",
                     "channels in which mamba_ssm's MLPs are divided among ranks; that of the source, or 128"),
-            Flags.value("drop-layers", "KIND", "leave out all layers of these kinds, such as E"));
+            Flags.value(
+                    "drop-layers",
+                    "KIND",
+                    "leave out all layers of these kinds, such as M; where a Transformer is left, one is written"),
+            Flags.value(
+                    "model",
+                    "hybrid|gpt",
+                    "one part a layer, or attention and MLP together; as the source if not given"),
+            Flags.value(
+                    "experts",
+                    "sequential|grouped|stacked|flat",
+                    "how rank files keep experts: a module each, a weight each, one tensor, or weight1 and weight2"));
 
     private ConversionFlags() {}
 
@@ -123,6 +136,16 @@ final class ConversionFlags {
         wanted.allowMissing =
                 line.values("allow-missing").stream().map(Glob::of).toList();
         wanted.dropLayers = symbols(line.value("drop-layers").orElse(""));
+        if (line.has("model")) {
+            boolean hybrid =
+                    line.choice("model", "hybrid", List.of("hybrid", "gpt")).equals("hybrid");
+            wanted.model = Optional.of(hybrid ? Model.HYBRID : Model.TRANSFORMER);
+        }
+        if (line.has("experts")) {
+            List<String> forms =
+                    List.of(ExpertForm.values()).stream().map(ExpertForm::id).toList();
+            wanted.experts = ExpertForm.of(line.choice("experts", "grouped", forms));
+        }
         return wanted.build();
     }
 

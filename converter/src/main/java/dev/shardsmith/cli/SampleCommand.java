@@ -42,7 +42,7 @@ final class SampleCommand implements Command {
     @Override
     public Options options() {
         Options options = Flags.of(
-                Flags.value("pattern", "P", "hybrid layer pattern of M, *, - and E"),
+                Flags.value("pattern", "P", "hybrid layer pattern, with / before the layers of predictions"),
                 Flags.value("hidden", "H", "hidden size"),
                 Flags.value("vocab", "V", "rows of the vocabulary; 1024 if not given"),
                 Flags.value("heads", "N", "attention heads"),

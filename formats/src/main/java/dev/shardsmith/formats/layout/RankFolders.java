@@ -23,12 +23,17 @@ final class RankFolders {
     /** Today's name of the file, and the one before May 2023. */
     private static final List<String> MODEL_FILES = List.of("model_optim_rng.pt", "model_rng.pt");
 
+    private static final String OPTIMIZER = "optim.pt";
+
     private static final Pattern OTHER_FILES =
             Pattern.compile("distrib_optim\\.pt|optim\\.pt|layer_wise_optimizer_\\d+\\.pt");
 
     private final FolderListing iteration;
     /** Names of the folders by their numbers. */
     private final Map<List<Integer>, String> byNumbers = new TreeMap<>(RankFolders::compare);
+
+    /** Files of the optimizer that have a folder of their own, by the numbers of the model's folder that they belong to. */
+    private final Map<List<Integer>, List<Path>> optimizers = new TreeMap<>(RankFolders::compare);
 
     private RankFolders(FolderListing iteration) {
         this.iteration = iteration;
@@ -46,6 +51,7 @@ final class RankFolders {
     static List<RankFolder> find(FolderListing iteration) throws IOException {
         RankFolders folders = new RankFolders(iteration);
         folders.collect();
+        folders.separateOptimizers();
         folders.requireAll();
         List<RankFolder> ranks = new ArrayList<>();
         for (Map.Entry<List<Integer>, String> folder : folders.byNumbers.entrySet()) {
@@ -73,6 +79,27 @@ final class RankFolders {
         }
     }
 
+    /**
+     * Before May 2023 a distributed optimizer had a folder for each data-parallel rank, {@code mp_rank_TT[_PPP]_DDD/optim.pt},
+     * beside the model's {@code mp_rank_TT[_PPP]/model_rng.pt}.
+     */
+    private void separateOptimizers() throws IOException {
+        int shortest = byNumbers.keySet().stream().mapToInt(List::size).min().orElse(0);
+        for (Map.Entry<List<Integer>, String> folder : List.copyOf(byNumbers.entrySet())) {
+            List<Integer> numbers = folder.getKey();
+            List<Integer> owner = numbers.subList(0, numbers.size() - 1);
+            if (numbers.size() == shortest + 1 && byNumbers.containsKey(owner)) {
+                FolderListing listing = FolderListing.of(iteration.inside(folder.getValue()));
+                if (listing.isFile(OPTIMIZER) && MODEL_FILES.stream().noneMatch(listing::isFile)) {
+                    byNumbers.remove(numbers);
+                    optimizers
+                            .computeIfAbsent(List.copyOf(owner), key -> new ArrayList<>())
+                            .add(listing.inside(OPTIMIZER));
+                }
+            }
+        }
+    }
+
     private void requireAll() throws CheckpointException {
         Set<Integer> lengths = new HashSet<>();
         byNumbers.keySet().forEach(numbers -> lengths.add(numbers.size()));
@@ -88,7 +115,7 @@ final class RankFolders {
             }
         }
         List<String> missing = missing(sizes);
-        if (!missing.isEmpty()) {
+        if (!missing.isEmpty() && !expertsOnFewerRanks(sizes)) {
             throw CheckpointException.of(
                             CheckpointException.Kind.INCOMPLETE,
                             iteration.folder().toString(),
@@ -97,6 +124,41 @@ final class RankFolders {
                             + byNumbers.values().stream().reduce((a, b) -> b).orElseThrow()
                             + "; every combination has to be there");
         }
+    }
+
+    /**
+     * Whether the folders are those of experts that are divided among T' tensor ranks and dense layers among T &gt; T': process r
+     * of a stage writes as tensor rank {@code r mod T} and expert rank {@code r div T'}, for r below T' times the expert ranks.
+     */
+    private boolean expertsOnFewerRanks(int[] sizes) {
+        int last = sizes.length - 1;
+        if (last == 0) {
+            return false;
+        }
+        long stages = last == 2 ? sizes[1] : 1;
+        for (int divided = 1; divided < sizes[0]; divided++) {
+            boolean fits = sizes[0] % divided == 0
+                    && (long) divided * sizes[last] >= sizes[0]
+                    && byNumbers.size() == stages * divided * sizes[last];
+            int expertTensor = divided;
+            int tensor = sizes[0];
+            if (fits
+                    && byNumbers.keySet().stream()
+                            .allMatch(numbers -> written(numbers.get(0), numbers.get(last), tensor, expertTensor))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether one of an expert rank's processes has a tensor rank. */
+    private static boolean written(int tensorRank, int expertRank, int tensor, int expertTensor) {
+        for (int process = 0; process < expertTensor; process++) {
+            if ((expertRank * (long) expertTensor + process) % tensor == tensorRank) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Names of missing folders, at most a few more than are shown: numbers in names may be huge. */
@@ -147,6 +209,7 @@ final class RankFolders {
                 others.add(folder.inside(file));
             }
         }
+        others.addAll(optimizers.getOrDefault(numbers, List.of()));
         return new RankFolder(name, numbers.get(0), number(numbers, 1), number(numbers, 2), model, List.copyOf(others));
     }
 

@@ -79,6 +79,33 @@ public final class DistKeys {
         }
     }
 
+    /**
+     * The name of an opaque state.
+     *
+     * @param key its key without the module's {@code _extra_state}
+     * @param shard what its key ends with: the places in layers and experts, an underscore, their numbers
+     */
+    public static String opaque(String key, String shard, DistNames names) {
+        String[] places = shard.substring(0, Math.max(0, shard.indexOf('_'))).split("\\.");
+        Matcher stacked = STACKED.matcher(key);
+        boolean layers = stacked.matches();
+        MegatronName name = MegatronName.parse(layers ? stacked.group(1) + places[0] + "." + stacked.group(2) : key);
+        String suffix = name.suffix();
+        if (suffix.startsWith(EXPERTS)) {
+            String module = suffix.substring(EXPERTS.length());
+            String expert = places[places.length - 1];
+            suffix = names.groupedExperts()
+                    ? "mlp.experts." + module
+                    : "mlp.experts.local_experts." + expert + "." + module;
+        }
+        return names.prediction(name.prefix()) + suffix;
+    }
+
+    /** Whether a key is that of a parameter of all layers together. */
+    public static boolean isStacked(String key) {
+        return STACKED.matcher(key).matches();
+    }
+
     private void add(String key, Shape shape) {
         Matcher stacked = STACKED.matcher(key);
         if (stacked.matches() && shape.rank() > 0) {
@@ -88,7 +115,7 @@ public final class DistKeys {
             return;
         }
         MegatronName name = MegatronName.parse(key);
-        addSuffix(key, name.prefix(), name.suffix(), shape, new long[0]);
+        addSuffix(key, names.prediction(name.prefix()), name.suffix(), shape, new long[0]);
     }
 
     private void addSuffix(String key, String prefix, String suffix, Shape shape, long[] leading) {

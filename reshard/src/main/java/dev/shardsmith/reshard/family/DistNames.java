@@ -6,7 +6,7 @@ import java.util.Optional;
 /**
  * A model's own names for parameters that torch_dist stores under one name, however the model is built.
  *
- * @param newConvolutions whether the convolution of a Mamba layer is called {@code conv1d_weight}
+ * @param newConvolutions whether the convolution of a Mamba layer is called {@code conv1d_weight}, as in releases of 2026
  * @param groupedExperts whether experts are named as in a grouped product
  * @param fusedDown whether latent attention has one down projection, with the norm before it
  */
@@ -40,6 +40,11 @@ public record DistNames(boolean newConvolutions, boolean groupedExperts, boolean
                 newConvolutions ? "mixer.conv1d_bias" : "mixer.conv1d.bias";
             default -> suffix;
         };
+    }
+
+    /** The one layer inside of a Transformer's prediction block, which older releases called as torch_dist does. */
+    public String prediction(String prefix) {
+        return newConvolutions ? prefix.replace(".transformer_layer.", ".mtp_model_layer.") : prefix;
     }
 
     /** The norm before a fused down projection is a part of it; other keys as they are. */

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.family;
 
+import dev.shardsmith.reshard.view.ExpertForm;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -49,6 +50,18 @@ public final class MegatronExperts {
     /** The expert's number of a parameter, or -1 if it belongs to no single expert. */
     public static int number(MegatronName name) {
         return MegatronTable.expertNumber(name.suffix());
+    }
+
+    /** A parameter of an expert as a form of experts names it; forms with several experts in a tensor are named as grouped ones. */
+    static MegatronName named(MegatronName name, ExpertForm form) {
+        String suffix = name.suffix();
+        int number = number(name);
+        String parameter = suffix.replaceFirst("^mlp\\.experts\\.(local_experts\\.\\d+\\.)?", "")
+                .replaceFirst("\\d+$", "");
+        String renamed = form == ExpertForm.SEQUENTIAL
+                ? "mlp.experts.local_experts." + number + "." + parameter
+                : "mlp.experts." + parameter + number;
+        return new MegatronName(name.scope(), name.prefix(), renamed, name.layer());
     }
 
     /** The same parameter of another expert. */

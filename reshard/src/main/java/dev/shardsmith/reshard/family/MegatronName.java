@@ -16,6 +16,7 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
     private static final Pattern DECODER_LAYER = Pattern.compile("(decoder\\.layers\\.(\\d{1,9})\\.)(.+)");
     private static final Pattern MTP_INNER = Pattern.compile(
             "(mtp\\.layers\\.\\d{1,9}\\.(?:mtp_model_layer\\.layers\\.\\d{1,9}|mtp_model_layer|transformer_layer)\\.)(.+)");
+    private static final Pattern BLOCK = Pattern.compile("mtp\\.layers\\.(\\d{1,9})\\.");
     private static final Pattern MTP = Pattern.compile("(mtp\\.layers\\.\\d{1,9}\\.)(.+)");
 
     /** What a suffix belongs to. */
@@ -56,6 +57,12 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
     /** The same parameter of another decoder layer. */
     public MegatronName inLayer(int number) {
         return new MegatronName(scope, "decoder.layers." + number + ".", suffix, OptionalInt.of(number));
+    }
+
+    /** The number of the prediction block that it belongs to, if it belongs to one. */
+    public OptionalInt depth() {
+        Matcher block = BLOCK.matcher(prefix);
+        return block.lookingAt() ? OptionalInt.of(Integer.parseInt(block.group(1))) : OptionalInt.empty();
     }
 
     /** True for the opaque state of Transformer Engine that has no elements of the model. */

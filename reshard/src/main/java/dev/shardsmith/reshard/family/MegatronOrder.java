@@ -7,10 +7,11 @@ import java.util.List;
 
 /** The order in which a Megatron model registers its parameters: embedding, layers, final norm, predictions, output layer. */
 public final class MegatronOrder {
-    private record Key(int section, int layer, String prefix, int row, int expert, String name) {}
+    private record Key(int section, int layer, int phase, String prefix, int row, int expert, String name) {}
 
     private static final Comparator<Key> ORDER = Comparator.comparingInt(Key::section)
             .thenComparingInt(Key::layer)
+            .thenComparingInt(Key::phase)
             .thenComparing(Key::prefix, MegatronOrder::byNumbers)
             .thenComparingInt(Key::expert)
             .thenComparingInt(Key::row)
@@ -37,11 +38,21 @@ public final class MegatronOrder {
         };
         return new Key(
                 section,
-                name.layer().orElse(0),
+                name.layer().orElse(name.depth().orElse(0)),
+                phase(name),
                 name.prefix(),
                 row(name),
                 Math.max(-1, MegatronTable.expertNumber(name.suffix())),
                 name.key());
+    }
+
+    /** A prediction block registers its inner layers between its projection and its last norm. */
+    private static int phase(MegatronName name) {
+        return switch (name.scope()) {
+            case MODEL, LAYER -> 0;
+            case MTP -> name.suffix().startsWith("final_layernorm") ? 2 : 0;
+            case MTP_LAYER -> 1;
+        };
     }
 
     /** Position in the table; an opaque state comes behind the last parameter of its module. */
@@ -61,7 +72,7 @@ public final class MegatronOrder {
     }
 
     /** Compares prefixes so that layer 10 comes after layer 9. */
-    private static int byNumbers(String a, String b) {
+    static int byNumbers(String a, String b) {
         int byLength = Integer.compare(a.length(), b.length());
         return byLength != 0 ? byLength : a.compareTo(b);
     }

@@ -3,7 +3,6 @@ package dev.shardsmith.reshard.family;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.plan.ConversionOptions;
-import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
 import dev.shardsmith.reshard.plan.Dropped;
 import dev.shardsmith.reshard.plan.Fill;
 import dev.shardsmith.reshard.plan.TargetModel;
@@ -39,11 +38,28 @@ public final class MegatronTarget {
      */
     public static TargetModel of(ModelView source, ConversionOptions options, int tensor, boolean padded)
             throws CheckpointException {
+        return of(source, options, tensor, padded, LayerMoves.none());
+    }
+
+    /**
+     * The target's tensors, where layers may have other numbers or be left out.
+     *
+     * @param moves which layer of the target each layer of the source becomes
+     */
+    public static TargetModel of(
+            ModelView source, ConversionOptions options, int tensor, boolean padded, LayerMoves moves)
+            throws CheckpointException {
         TargetModel model = TargetModel.empty();
         for (LogicalTensor logical : source.tensors().values()) {
-            MegatronName name = MegatronName.parse(logical.name());
+            Optional<String> moved = moves.target(logical.name());
+            if (moved.isEmpty()) {
+                model.dropped()
+                        .add(new Dropped(logical.name(), logical.shape().elements(), logical.bytes(), "--drop-layers"));
+                continue;
+            }
+            MegatronName name = MegatronName.parse(moved.get());
             Shape shape = logical.shape();
-            String target = named(name, options.convNaming());
+            String target = named(name, options);
             if (VOCABULARY_ROWS.contains(logical.name())) {
                 shape = vocabulary(source, logical, options, tensor, padded, model);
             }
@@ -101,10 +117,13 @@ public final class MegatronTarget {
         return divisor;
     }
 
-    /** The name of a parameter with the convolution's keys in the wanted spelling. */
-    static String named(MegatronName name, ConvNaming naming) {
+    /** The name of a parameter with the keys of convolution and experts in the wanted spelling. */
+    private static String named(MegatronName name, ConversionOptions options) {
+        if (options.experts().isPresent() && MegatronExperts.number(name) >= 0) {
+            return MegatronExperts.named(name, options.experts().get()).key();
+        }
         String suffix = name.suffix();
-        return switch (naming) {
+        return switch (options.convNaming()) {
             case KEEP -> name.key();
             case OLD ->
                 suffix.equals("mixer.conv1d_weight")

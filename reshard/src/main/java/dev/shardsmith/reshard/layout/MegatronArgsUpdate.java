@@ -9,6 +9,7 @@ import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.family.MegatronTarget;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.Parallelism;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -22,6 +23,7 @@ import java.util.Optional;
 final class MegatronArgsUpdate {
     private final MegatronArgs args;
     private final Map<String, PyValue> changes = new LinkedHashMap<>();
+    private final Map<String, PyValue> additions = new LinkedHashMap<>();
 
     private MegatronArgsUpdate(MegatronArgs args) {
         this.args = args;
@@ -32,24 +34,24 @@ final class MegatronArgsUpdate {
      *
      * @param args the source's
      * @param from parallel sizes of the source
-     * @param to parallel sizes of the target
-     * @param pattern the pattern to save, if the model has one
+     * @param goal what the target is to be
      * @param vocabulary rows of the embedding, if the model has one
      * @param format value of {@code ckpt_format}
-     * @param options what the user wants
      */
     static MegatronArgs apply(
-            MegatronArgs args,
-            Parallelism from,
-            Parallelism to,
-            Optional<String> pattern,
-            Optional<Long> vocabulary,
-            String format,
-            ConversionOptions options) {
+            MegatronArgs args, Parallelism from, MegatronGoal goal, Optional<Long> vocabulary, String format) {
         MegatronArgsUpdate update = new MegatronArgsUpdate(args);
-        update.parallelSizes(from, to);
-        pattern.ifPresent(update::pattern);
-        vocabulary.ifPresent(rows -> update.vocabulary(rows, to.tensor()));
+        ConversionOptions options = goal.options();
+        update.parallelSizes(from, goal.sizes());
+        if (!from.equals(goal.sizes()) || goal.moves().changed()) {
+            update.stages(goal);
+        }
+        goal.stages().pattern().ifPresent(update::pattern);
+        if (goal.moves().changed()) {
+            update.layers(goal);
+        }
+        options.experts().ifPresent(update::experts);
+        vocabulary.ifPresent(rows -> update.vocabulary(rows, goal.sizes().tensor()));
         update.set("ckpt_format", new PyStr(format));
         if (options.resetIterations()) {
             for (String counter : new String[] {"iteration", "consumed_train_samples", "consumed_valid_samples"}) {
@@ -57,35 +59,22 @@ final class MegatronArgsUpdate {
             }
         }
         MegatronArgs changed = args.withChanged(update.changes);
-        Map<String, PyValue> user = new LinkedHashMap<>();
-        options.set().forEach((name, text) -> user.put(name, literal(text)));
-        return user.isEmpty() ? changed : changed.withSet(user);
+        Map<String, PyValue> added = new LinkedHashMap<>(update.additions);
+        options.set().forEach((name, text) -> added.put(name, literal(text)));
+        return added.isEmpty() ? changed : changed.withSet(added);
     }
 
     private void parallelSizes(Parallelism from, Parallelism to) {
         if (from.equals(to)) {
             return;
         }
-        PyValue none = PyNone.NONE;
         set("tensor_model_parallel_size", PyInt.of(to.tensor()));
         set("pipeline_model_parallel_size", PyInt.of(to.pipeline()));
         set("transformer_pipeline_model_parallel_size", PyInt.of(to.pipeline()));
-        set("virtual_pipeline_model_parallel_size", to.virtual() > 1 ? PyInt.of(to.virtual()) : none);
-        for (String field : new String[] {
-            "num_layers_per_virtual_pipeline_stage",
-            "num_virtual_stages_per_pipeline_rank",
-            "pipeline_model_parallel_layout",
-            "decoder_first_pipeline_num_layers",
-            "decoder_last_pipeline_num_layers"
-        }) {
-            set(field, none);
-        }
-        set("account_for_embedding_in_pipeline_split", PyBool.FALSE);
-        set("account_for_loss_in_pipeline_split", PyBool.FALSE);
         if (to.tensor() == 1) {
             set("sequence_parallel", PyBool.FALSE);
         }
-        if (args.integer("expert_tensor_parallel_size").isPresent()) {
+        if (args.integer("expert_tensor_parallel_size").isPresent() || to.expertTensor() != to.tensor()) {
             set("expert_tensor_parallel_size", PyInt.of(to.expertTensor()));
         }
         set("expert_model_parallel_size", PyInt.of(to.expert()));
@@ -102,6 +91,72 @@ final class MegatronArgsUpdate {
         }
     }
 
+    /** What describes the stages; a pattern with pipes says everything, a Transformer has counts for its edge stages only. */
+    private void stages(MegatronGoal goal) {
+        int virtual = goal.sizes().virtual();
+        set("virtual_pipeline_model_parallel_size", virtual > 1 ? PyInt.of(virtual) : PyNone.NONE);
+        if (goal.stages().kept()) {
+            return;
+        }
+        for (String field : new String[] {
+            "num_layers_per_virtual_pipeline_stage",
+            "num_virtual_stages_per_pipeline_rank",
+            "pipeline_model_parallel_layout",
+            "decoder_first_pipeline_num_layers",
+            "decoder_last_pipeline_num_layers"
+        }) {
+            set(field, PyNone.NONE);
+        }
+        set("account_for_embedding_in_pipeline_split", PyBool.FALSE);
+        set("account_for_loss_in_pipeline_split", PyBool.FALSE);
+        goal.stages().edges().ifPresent(edges -> {
+            changes.remove("decoder_first_pipeline_num_layers");
+            changes.remove("decoder_last_pipeline_num_layers");
+            add("decoder_first_pipeline_num_layers", PyInt.of(edges.first().orElseThrow()));
+            add("decoder_last_pipeline_num_layers", PyInt.of(edges.last().orElseThrow()));
+        });
+    }
+
+    /** A model of other layers, or of layers of another make. */
+    private void layers(MegatronGoal goal) {
+        PyValue before = args.value("num_layers").orElse(PyNone.NONE);
+        PyValue layers = PyInt.of(goal.moves().layers());
+        add("num_layers", layers);
+        for (String field : new String[] {"encoder_num_layers", "decoder_num_layers"}) {
+            if (args.value(field).equals(Optional.of(before))) {
+                set(field, layers);
+            }
+        }
+        switch (goal.moves().model()) {
+            case HYBRID -> {
+                goal.stages().pattern().ifPresent(text -> {
+                    if (args.text("hybrid_layer_pattern").isEmpty()
+                            && args.text("hybrid_override_pattern").isEmpty()) {
+                        add("hybrid_layer_pattern", new PyStr(text));
+                    }
+                });
+                add("is_hybrid_model", PyBool.TRUE);
+                for (String field : new String[] {"hybrid_attention_ratio", "hybrid_mlp_ratio"}) {
+                    set(field, new PyFloat(0.0));
+                }
+            }
+            case TRANSFORMER -> {
+                for (String field : new String[] {
+                    "hybrid_layer_pattern", "hybrid_override_pattern", "mtp_hybrid_override_pattern", "spec"
+                }) {
+                    set(field, PyNone.NONE);
+                }
+                set("is_hybrid_model", PyBool.FALSE);
+            }
+        }
+    }
+
+    private void experts(ExpertForm form) {
+        set("moe_grouped_gemm", PyBool.of(form != ExpertForm.SEQUENTIAL));
+        set("moe_single_grouped_weight", PyBool.of(form == ExpertForm.STACKED));
+        set("moe_use_legacy_grouped_gemm", PyBool.of(form == ExpertForm.FLAT));
+    }
+
     private void vocabulary(long rows, int tensor) {
         set("padded_vocab_size", PyInt.of(rows));
         if (args.has("make_vocab_size_divisible_by")
@@ -115,6 +170,15 @@ final class MegatronArgsUpdate {
             if (args.text(field).isPresent()) {
                 set(field, new PyStr(text));
             }
+        }
+    }
+
+    /** Sets a field whether the options have it or not. */
+    private void add(String field, PyValue value) {
+        if (args.has(field)) {
+            set(field, value);
+        } else {
+            additions.put(field, value);
         }
     }
 

@@ -4,13 +4,16 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.pickle.PyFloat;
 import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.family.LayerMoves;
 import dev.shardsmith.reshard.family.MegatronDivisions;
 import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.family.MegatronLimits;
 import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.MegatronTarget;
+import dev.shardsmith.reshard.family.QueryOrder;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
 import dev.shardsmith.reshard.plan.Dropped;
@@ -18,6 +21,7 @@ import dev.shardsmith.reshard.plan.TargetLayout;
 import dev.shardsmith.reshard.plan.TargetModel;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.MegatronArgs;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.Parallelism;
 import java.util.ArrayList;
@@ -28,13 +32,18 @@ import java.util.Optional;
 
 /** What both of Megatron's layouts need before their files can be laid out: sizes, stages, divisions, saved options. */
 final class MegatronGoal {
+    /** What Megatron writes today: rows of queries, keys and values are in the order since version 2. */
+    private static final double CHECKPOINT_VERSION = 3.0;
+
     private static final String EMBEDDING = "embedding.word_embeddings.weight";
 
     private final ModelView source;
     private final ConversionOptions options;
     private final String format;
+    private final LayerMoves moves;
     private final MegatronStages stages;
     private final Parallelism sizes;
+    private final ExpertForm expertForm;
     private final TargetModel model;
     private final MegatronDivisions divisions;
     private final MegatronExperts experts;
@@ -51,9 +60,11 @@ final class MegatronGoal {
         this.source = source;
         this.options = options;
         this.format = format;
-        this.stages = MegatronStages.choose(source, options);
+        this.moves = LayerMoves.of(source, options);
+        this.stages = MegatronStages.choose(source, options, moves);
         this.sizes = sizes(anyExpertTensor);
-        this.model = MegatronTarget.of(source, options, sizes.tensor(), true);
+        this.expertForm = options.experts().or(source::expertForm).orElseGet(this::savedForm);
+        this.model = MegatronTarget.of(source, options, sizes.tensor(), true, moves);
         Map<String, Shape> shapes = new LinkedHashMap<>();
         model.tensors().values().forEach(tensor -> shapes.put(tensor.name(), tensor.shape()));
         Optional<MegatronArgs> args = source.state().args();
@@ -66,8 +77,35 @@ final class MegatronGoal {
         MegatronLimits.require(shapes, divisions, args, sizes.tensor(), sizes.expertTensor());
         this.experts = MegatronExperts.of(shapes.keySet());
         if (options.extraState() != Keep.DROP) {
-            source.extraStates().forEach(extra -> extraStates.put(extra.name(), extra));
+            for (ExtraState extra : source.extraStates()) {
+                Optional<String> name = moves.target(extra.name());
+                if (name.isPresent() && !ofOtherExperts(extra.name())) {
+                    extraStates.put(name.get(), new ExtraState(name.get(), extra.value(), extra.tensor()));
+                }
+            }
         }
+    }
+
+    /** Experts in another form have other modules, which have other opaque states. */
+    private boolean ofOtherExperts(String name) {
+        boolean changes = options.experts().isPresent()
+                && (options.experts().get() == ExpertForm.SEQUENTIAL)
+                        != (source.expertForm().orElse(ExpertForm.GROUPED) == ExpertForm.SEQUENTIAL);
+        return changes && name.contains(".mlp.experts.");
+    }
+
+    /** The form that the saved options say, for sources of a layout that has one form for all. */
+    private ExpertForm savedForm() {
+        Optional<MegatronArgs> args = source.state().args();
+        if (args.isPresent() && !args.get().flag("moe_grouped_gemm", false)) {
+            return ExpertForm.SEQUENTIAL;
+        }
+        if (args.map(given -> given.flag("moe_use_legacy_grouped_gemm", false)).orElse(false)) {
+            return ExpertForm.FLAT;
+        }
+        boolean stacked = args.map(given -> given.flag("moe_single_grouped_weight", false))
+                .orElse(false);
+        return stacked ? ExpertForm.STACKED : ExpertForm.GROUPED;
     }
 
     private Parallelism sizes(boolean anyExpertTensor) throws CheckpointException {
@@ -86,10 +124,17 @@ final class MegatronGoal {
         if (!mixture && expert > 1) {
             throw refused("the model has no experts, so --ep " + expert + " has nothing to divide");
         }
-        int expertTensor = options.expertTensor().orElse(tensor);
-        if (mixture && expertTensor != tensor && !anyExpertTensor) {
-            throw refused("expert tensor parallelism " + expertTensor + " must equal tensor parallelism " + tensor
-                    + " here: the names of rank folders cannot express anything else");
+        // Experts that are divided as dense layers are stay so; others keep their size where the layout has names for
+        // it.
+        boolean keeps = from.expertTensor() != from.tensor()
+                && (anyExpertTensor || RankGrid.expressible(tensor, expert, from.expertTensor()));
+        int expertTensor = options.expertTensor().orElse(keeps ? from.expertTensor() : tensor);
+        if (mixture && !anyExpertTensor && !RankGrid.expressible(tensor, expert, expertTensor)) {
+            throw refused("the names of rank folders cannot express experts that are divided among " + expertTensor
+                            + " tensor ranks and " + expert + " expert ranks beside dense layers divided among "
+                            + tensor)
+                    .withHint(
+                            "an --etp that divides --tp, with --ep times --etp not less than --tp; or --to torch_dist");
         }
         return new Parallelism(
                 tensor, stages.layout().ppSize(), stages.layout().vpSize(), expert, mixture ? expertTensor : tensor);
@@ -103,6 +148,11 @@ final class MegatronGoal {
     /** What the user wants. */
     ConversionOptions options() {
         return options;
+    }
+
+    /** Which layers of the source become which of the target. */
+    LayerMoves moves() {
+        return moves;
     }
 
     /** Which stage has what. */
@@ -130,21 +180,26 @@ final class MegatronGoal {
         return experts;
     }
 
+    /** How the target's files keep the weights of experts. */
+    ExpertForm expertForm() {
+        return expertForm;
+    }
+
     /** Opaque states that come along, by name. */
     Map<String, ExtraState> extraStates() {
         return extraStates;
     }
 
     /** Names of tensors and opaque states in the source's order, as the target calls them. */
-    List<String> order() {
+    List<String> order() throws CheckpointException {
         Map<String, String> renamed = new LinkedHashMap<>();
         model.tensors().values().forEach(tensor -> renamed.put(tensor.source(), tensor.name()));
         List<String> names = new ArrayList<>();
         for (String name : source.order()) {
             if (renamed.containsKey(name)) {
                 names.add(renamed.get(name));
-            } else if (extraStates.containsKey(name)) {
-                names.add(name);
+            } else {
+                moves.target(name).filter(extraStates::containsKey).ifPresent(names::add);
             }
         }
         return names;
@@ -158,13 +213,16 @@ final class MegatronGoal {
                     .map(MegatronArgs::node)
                     .orElse(value);
         }
+        if (key.equals("checkpoint_version") && QueryOrder.isOutdated(value)) {
+            return new PyFloat(CHECKPOINT_VERSION);
+        }
         return key.equals("iteration") && options.resetIterations() ? PyInt.of(0) : value;
     }
 
     private MegatronArgs updated(MegatronArgs args) {
         Optional<Long> rows = Optional.ofNullable(model.tensors().get(EMBEDDING))
                 .map(tensor -> tensor.shape().size(0));
-        return MegatronArgsUpdate.apply(args, source.parallelism(), sizes, stages.pattern(), rows, format, options);
+        return MegatronArgsUpdate.apply(args, source.parallelism(), this, rows, format);
     }
 
     /** Name of the iteration's folder. */
@@ -190,13 +248,15 @@ final class MegatronGoal {
 
     /** Notes what every Megatron target leaves out. */
     void note(TargetLayout layout) {
+        moves.notes().forEach(layout::addNote);
         stages.notes().forEach(layout::addNote);
         if (source.state().entries().containsKey("optimizer")) {
             layout.addDropped(new Dropped("optimizer", 0, 0, "optimizer state is not converted"));
         }
-        if (options.extraState() == Keep.DROP && !source.extraStates().isEmpty()) {
-            int count = source.extraStates().size();
-            layout.addDropped(new Dropped(count + " _extra_state entries", 0, 0, "--extra-state drop"));
+        int lost = source.extraStates().size() - extraStates.size();
+        if (lost > 0) {
+            String reason = options.extraState() == Keep.DROP ? "--extra-state drop" : "their modules are left out";
+            layout.addDropped(new Dropped(lost + " _extra_state entries", 0, 0, reason));
         }
     }
 

@@ -2,10 +2,11 @@ package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
-import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.family.MegatronDivisions;
 import dev.shardsmith.reshard.family.ParameterRule.World;
+import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.Placement;
@@ -16,6 +17,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Puts the shards of a Megatron model together into logical tensors.
@@ -27,10 +29,24 @@ final class MegatronMerge {
      * A rank's shard of a parameter.
      *
      * @param tensor tensor-parallel rank
-     * @param data its view
+     * @param shape its own shape
+     * @param pieces views that together are the shard; offsets are its own
      * @param where named in errors
      */
-    record Shard(int tensor, StoredTensor data, String where) {}
+    record Shard(int tensor, Shape shape, List<Piece> pieces, String where) {
+        /** Element type. */
+        DType dtype() {
+            return pieces.get(0).data().dtype();
+        }
+
+        /**
+         * The rank in a group of the given size. Ranks are numbered tensor parallelism first, for dense layers as for
+         * experts, so the group of a size that divides the other has the remainder.
+         */
+        int rank(int world) {
+            return tensor % world;
+        }
+    }
 
     private final Map<String, List<Shard>> shards = new LinkedHashMap<>();
     private final Map<String, LogicalTensor> merged = new LinkedHashMap<>();
@@ -56,7 +72,7 @@ final class MegatronMerge {
      */
     void merge(Parallelism sizes, boolean gatedByDefault, List<UserRule> userRules) throws CheckpointException {
         Map<String, Shape> local = new LinkedHashMap<>();
-        shards.forEach((name, list) -> local.put(name, list.get(0).data().shape()));
+        shards.forEach((name, list) -> local.put(name, list.get(0).shape()));
         Map<String, MegatronDivisions.Cut> cuts = MegatronDivisions.cuts(local, userRules);
         Map<String, Shape> whole = new LinkedHashMap<>();
         for (Map.Entry<String, List<Shard>> entry : shards.entrySet()) {
@@ -109,21 +125,20 @@ final class MegatronMerge {
     }
 
     private static Shape wholeShape(String name, List<Shard> list, int axis, int world) throws CheckpointException {
-        Shape first = list.get(0).data().shape();
+        Shape first = list.get(0).shape();
         if (axis < 0 || axis >= first.rank()) {
             return first;
         }
         long total = 0;
         for (int rank = 0; rank < world; rank++) {
-            total = Math.addExact(
-                    total, ofRank(name, list, rank, world).data().shape().size(axis));
+            total = Math.addExact(total, ofRank(name, list, rank, world).shape().size(axis));
         }
         return first.with(axis, total);
     }
 
     private static Shard ofRank(String name, List<Shard> list, int rank, int world) throws CheckpointException {
         for (Shard shard : list) {
-            if (shard.tensor() == rank) {
+            if (shard.rank(world) == rank) {
                 return shard;
             }
         }
@@ -140,30 +155,28 @@ final class MegatronMerge {
         List<Piece> replicas = new ArrayList<>();
         boolean[] seen = new boolean[world];
         for (Shard shard : list) {
-            int rank = shard.tensor();
-            if (shard.data().dtype() != list.get(0).data().dtype()) {
+            int rank = shard.rank(world);
+            if (shard.dtype() != list.get(0).dtype()) {
                 throw CheckpointException.of(
                         Kind.INCONSISTENT,
                         name,
-                        shard.where() + " stores it as " + shard.data().dtype().torchName() + ", "
+                        shard.where() + " stores it as " + shard.dtype().torchName() + ", "
                                 + list.get(0).where() + " as "
-                                + list.get(0).data().dtype().torchName());
+                                + list.get(0).dtype().torchName());
             }
             Shape expected = division.localShape(whole, rank, world);
-            if (!expected.equals(shard.data().shape())) {
+            if (!expected.equals(shard.shape())) {
                 throw CheckpointException.of(
                         Kind.INCONSISTENT,
                         name,
                         "rank " + rank + " of " + world + " (" + shard.where() + ") has shape "
-                                + shard.data().shape() + ", but the rule (" + division.describe() + ") gives it "
+                                + shard.shape() + ", but the rule (" + division.describe() + ") gives it "
                                 + expected + " of " + whole);
             }
             boolean replica = seen[rank] || (division.replicated() && !pieces.isEmpty());
             seen[rank] = true;
             for (Placement placement : division.placements(whole, rank, world)) {
-                StoredTensor view = shard.data()
-                        .narrow(placement.local(), placement.logical().size());
-                (replica ? replicas : pieces).add(new Piece(placement.logical().offset(), view));
+                place(placement, shard, replica ? replicas : pieces);
             }
         }
         for (int rank = 0; rank < world; rank++) {
@@ -171,6 +184,22 @@ final class MegatronMerge {
                 ofRank(name, list, rank, world);
             }
         }
-        return LogicalTensor.of(name, list.get(0).data().dtype(), whole, division.describe(), pieces, replicas);
+        return LogicalTensor.of(name, list.get(0).dtype(), whole, division.describe(), pieces, replicas);
+    }
+
+    /** The parts of a shard's pieces that lie in a box of it. */
+    private static void place(Placement placement, Shard shard, List<Piece> pieces) {
+        Box local = new Box(placement.local(), placement.logical().size());
+        for (Piece piece : shard.pieces()) {
+            boolean whole = shard.pieces().size() == 1;
+            Optional<Box> common = whole ? Optional.of(local) : piece.box().intersect(local);
+            if (common.isPresent()) {
+                long[] at = placement.logical().offset().clone();
+                for (int dim = 0; dim < at.length; dim++) {
+                    at[dim] += common.get().offset()[dim] - local.offset()[dim];
+                }
+                pieces.add(new Piece(at, piece.view(common.get())));
+            }
+        }
     }
 }

@@ -7,9 +7,12 @@ import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.family.MegatronName;
+import dev.shardsmith.reshard.family.QueryOrder;
+import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelViewBuilder;
@@ -19,6 +22,7 @@ import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -42,6 +46,7 @@ final class MegatronReader {
     private Map<RankGrid.Rank, RankFile> files;
     private int virtual;
     private boolean tied;
+    private Optional<ExpertForm> expertForm = Optional.empty();
 
     private MegatronReader(Path shown, FilePool pool, OpenOptions options) {
         this.pool = pool;
@@ -72,16 +77,8 @@ final class MegatronReader {
         }
         virtual = first.chunkKeys().size();
         tied = args.map(MegatronArgs::tiedEmbeddings).orElse(false);
-        int expertTensor = args.map(MegatronArgs::expertTensorParallel).orElse(grid.tensor());
-        if (grid.expert() > 1 && expertTensor != grid.tensor()) {
-            throw CheckpointException.of(
-                    Kind.UNSUPPORTED,
-                    first.name(),
-                    "expert tensor parallelism " + expertTensor + " differs from tensor parallelism " + grid.tensor()
-                            + ", which the names of rank folders cannot express");
-        }
-        Parallelism sizes =
-                new Parallelism(grid.tensor(), grid.pipeline(), Math.max(1, virtual), grid.expert(), grid.tensor());
+        Parallelism sizes = new Parallelism(
+                grid.tensor(), grid.pipeline(), Math.max(1, virtual), grid.expert(), grid.expertTensor());
         gather(args);
         merge.merge(sizes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
         Map<String, LogicalTensor> merged = new LinkedHashMap<>();
@@ -99,6 +96,7 @@ final class MegatronReader {
                 .description("Megatron legacy checkpoint, " + sizes + ", from " + folders.size() + " rank folders")
                 .iterationFolder(iterationFolder.getFileName().toString())
                 .parallelism(sizes)
+                .expertForm(expertForm)
                 .pattern(args.flatMap(MegatronArgs::pattern))
                 .build();
     }
@@ -119,20 +117,16 @@ final class MegatronReader {
         for (int v = 0; v < virtual; v++) {
             for (int p = 0; p < grid.pipeline(); p++) {
                 boolean last = v == virtual - 1 && p == grid.pipeline() - 1;
-                int layers = 0;
-                for (int e = 0; e < grid.expert(); e++) {
-                    for (int t = 0; t < grid.tensor(); t++) {
-                        RankGrid.Rank rank = new RankGrid.Rank(t, p, e);
-                        int count = gatherChunk(rank, v, offset, last, states.get(rank));
-                        if (t > 0 && count != layers) {
-                            throw CheckpointException.of(
-                                    Kind.INCONSISTENT,
-                                    files.get(rank).name(),
-                                    "it has " + count + " layers, tensor-parallel rank 0 of the same stage has "
-                                            + layers);
-                        }
-                        layers = count;
+                int layers = -1;
+                for (RankGrid.Rank rank : stage(p)) {
+                    int count = gatherChunk(rank, v, offset, last, states.get(rank));
+                    if (layers >= 0 && count != layers) {
+                        throw CheckpointException.of(
+                                Kind.INCONSISTENT,
+                                files.get(rank).name(),
+                                "it has " + count + " layers, the first rank of the same stage has " + layers);
                     }
+                    layers = count;
                 }
                 offset += layers;
             }
@@ -141,6 +135,14 @@ final class MegatronReader {
         if (saved >= 0 && saved != offset) {
             view.addWarning("the saved options say " + saved + " layers, the files hold " + offset);
         }
+    }
+
+    /** The ranks of a stage, expert rank by expert rank. */
+    private List<RankGrid.Rank> stage(int pipeline) {
+        return files.keySet().stream()
+                .filter(rank -> rank.pipeline() == pipeline)
+                .sorted(Comparator.comparingInt(RankGrid.Rank::expert).thenComparingInt(RankGrid.Rank::tensor))
+                .toList();
     }
 
     private int gatherChunk(RankGrid.Rank rank, int v, int offset, boolean last, ModelState state) throws IOException {
@@ -154,25 +156,34 @@ final class MegatronReader {
                             ? "the file has no entry 'model' or 'model0'"
                             : "the file has " + keys.size() + " virtual stages, others have " + virtual);
         }
-        Map<String, PyValue> chunk = file.chunk(keys.get(v));
-        MegatronExperts experts = MegatronExperts.of(chunk.keySet());
+        RankChunk chunk = RankChunk.of(file, keys.get(v), grid.expert());
+        expertForm = expertForm.or(chunk::expertForm);
+        Optional<QueryOrder> rows = rowOrder(file, chunk);
+        MegatronExperts experts = MegatronExperts.of(chunk.entries().keySet());
         Map<String, LogicalTensor> held = new LinkedHashMap<>();
         Set<Integer> layers = new LinkedHashSet<>();
-        for (Map.Entry<String, PyValue> entry : chunk.entrySet()) {
+        for (Map.Entry<String, RankChunk.Entry> entry : chunk.entries().entrySet()) {
             MegatronName local = MegatronName.parse(entry.getKey());
             OptionalInt layer = local.layer();
             layer.ifPresent(layers::add);
             MegatronName global = layer.isPresent() ? local.inLayer(layer.getAsInt() + offset) : local;
             String name = experts.global(local, global, rank.expert()).key();
-            Optional<StoredTensor> tensor = file.tensor(entry.getValue());
+            Optional<StoredTensor> tensor = entry.getValue().tensor();
             if (local.isExtraState()) {
                 order.add(name);
-                extraStates.putIfAbsent(name, new ExtraState(name, entry.getValue(), tensor));
+                extraStates.putIfAbsent(
+                        name, new ExtraState(name, entry.getValue().node(), tensor));
             } else if (tensor.isPresent()) {
-                held.put(name, LogicalTensor.whole(name, tensor.get()));
+                String where = file.name() + ", " + entry.getKey();
+                List<Piece> pieces = rows.isPresent() && QueryOrder.concerns(local)
+                        ? rows.get().pieces(tensor.get(), where)
+                        : List.of(Piece.whole(tensor.get()));
+                MegatronMerge.Shard shard =
+                        new MegatronMerge.Shard(rank.tensor(), tensor.get().shape(), pieces, file.name());
+                held.put(name, LogicalTensor.of(name, shard.dtype(), shard.shape(), "whole", pieces, List.of()));
                 String canonical = tied && last && name.equals(OUTPUT) ? EMBEDDING : name;
                 order.add(canonical);
-                merge.add(canonical, new MegatronMerge.Shard(rank.tensor(), tensor.get(), file.name()));
+                merge.add(canonical, shard);
             } else {
                 throw CheckpointException.of(
                         Kind.UNSUPPORTED, file.name() + ", " + entry.getKey(), "this is no plain strided tensor");
@@ -188,6 +199,25 @@ final class MegatronReader {
         }
         view.addRank(new RankShard(rank.tensor(), rank.pipeline(), v, rank.expert(), held, state));
         return layers.size();
+    }
+
+    private Optional<QueryOrder> rowOrder(RankFile file, RankChunk chunk) throws CheckpointException {
+        if (chunk.old()) {
+            view.addWarning("keys are those from before Megatron's core library; here they have its names");
+        }
+        Optional<QueryOrder> rows = QueryOrder.of(file.entries(), chunk.old(), file.name());
+        if (rows.isPresent()) {
+            boolean hybrid = chunk.entries().keySet().stream().anyMatch(key -> key.contains(".mixer."));
+            if (hybrid) {
+                throw CheckpointException.of(
+                        Kind.INCONSISTENT,
+                        file.name(),
+                        "checkpoint_version " + rows.get().version() + " is older than hybrid models; theirs is 3.0");
+            }
+            view.addWarning("checkpoint_version " + rows.get().version()
+                    + " has its own order of query, key and value rows; they are read in today's order");
+        }
+        return rows;
     }
 
     private static ModelState state(RankFile file) {

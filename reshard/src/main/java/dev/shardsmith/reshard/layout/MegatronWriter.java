@@ -2,6 +2,7 @@ package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FileImage;
+import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
@@ -26,11 +27,13 @@ import dev.shardsmith.reshard.rule.Placement;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -48,9 +51,10 @@ final class MegatronWriter {
     private final TargetModel model;
     private final List<String> order;
     private final boolean tied;
+    private final ExpertForm form;
     private final TargetLayout layout = new TargetLayout();
 
-    private MegatronWriter(MegatronGoal goal) {
+    private MegatronWriter(MegatronGoal goal) throws CheckpointException {
         this.goal = goal;
         this.source = goal.source();
         this.options = goal.options();
@@ -58,6 +62,7 @@ final class MegatronWriter {
         this.sizes = goal.sizes();
         this.model = goal.model();
         this.order = goal.order();
+        this.form = goal.expertForm();
         this.tied = source.state()
                 .args()
                 .map(MegatronArgs::tiedEmbeddings)
@@ -73,14 +78,9 @@ final class MegatronWriter {
 
     private void layOut() throws CheckpointException {
         String folder = goal.iterationFolder();
-        for (int t = 0; t < sizes.tensor(); t++) {
-            for (int p = 0; p < sizes.pipeline(); p++) {
-                for (int e = 0; e < sizes.expert(); e++) {
-                    RankGrid.Rank rank = new RankGrid.Rank(t, p, e);
-                    String path = folder + "/" + rank.folder(sizes.pipeline(), sizes.expert()) + "/" + FILE;
-                    layout.addFile(rankFile(rank, path));
-                }
-            }
+        for (RankGrid.Rank rank : RankGrid.of(sizes.tensor(), sizes.pipeline(), sizes.expert(), sizes.expertTensor())) {
+            String path = folder + "/" + rank.folder(sizes.pipeline(), sizes.expert()) + "/" + FILE;
+            layout.addFile(rankFile(rank, path));
         }
         layout.addFile(goal.tracker());
         goal.note(layout);
@@ -135,13 +135,18 @@ final class MegatronWriter {
 
     private PyValue chunk(RankGrid.Rank rank, int stage, ArchiveContent content) throws CheckpointException {
         List<PyEntry> entries = new ArrayList<>();
+        Map<String, StoredTensor> packed = new LinkedHashMap<>();
         for (String name : order) {
             MegatronName parsed = MegatronName.parse(name);
             if (stages.stageOf(parsed) == stage && expertHere(parsed, rank)) {
-                String key = localKey(parsed);
                 ExtraState extra = goal.extraStates().get(name);
-                entries.add(new PyEntry(
-                        new PyStr(key), extra == null ? tensor(name, rank, content) : extraState(extra, content)));
+                if (extra == null && form.packed() && MegatronExperts.number(parsed) >= 0) {
+                    packed(parsed, rank, content, packed, entries);
+                } else {
+                    entries.add(new PyEntry(
+                            new PyStr(localKey(parsed)),
+                            extra == null ? tensor(name, rank, content) : extraState(extra, content)));
+                }
             }
         }
         if (stage == stages.last() && stage > 0) {
@@ -183,20 +188,55 @@ final class MegatronWriter {
                         .key();
     }
 
-    private PyValue tensor(String name, RankGrid.Rank rank, ArchiveContent content) throws CheckpointException {
-        TargetTensor tensor = model.tensors().get(name);
+    /** Places an expert's parameter in the tensor that holds those of all experts of the rank. */
+    private void packed(
+            MegatronName name,
+            RankGrid.Rank rank,
+            ArchiveContent content,
+            Map<String, StoredTensor> packed,
+            List<PyEntry> entries)
+            throws CheckpointException {
+        PackedExperts experts = PackedExperts.holding(form, name.suffix());
+        String key = stages.local(name).prefix() + experts.suffix();
+        TargetTensor tensor = model.tensors().get(name.key());
+        Share share = share(name.key(), rank);
+        int count = expertsPerRank(name);
+        StoredTensor all = packed.get(key);
+        if (all == null) {
+            Shape one = share.division().localShape(tensor.shape(), share.rank(), share.world());
+            all = content.slot(tensor.dtype(), experts.shape(one, count));
+            packed.put(key, all);
+            entries.add(new PyEntry(new PyStr(key), content.lastNode()));
+        }
+        place(name.key(), share, experts.expert(all, MegatronExperts.number(name) % count, count));
+    }
+
+    /** A rank's part of a parameter. */
+    private record Share(Division division, int rank, int world) {}
+
+    private Share share(String name, RankGrid.Rank rank) {
         MegatronDivisions.Entry entry = goal.divisions().get(name).orElseThrow();
         int world = entry.world() == World.TENSOR ? sizes.tensor() : sizes.expertTensor();
-        Division division = entry.division();
-        StoredTensor local = content.slot(tensor.dtype(), division.localShape(tensor.shape(), rank.tensor(), world));
-        for (Placement placement : division.placements(tensor.shape(), rank.tensor(), world)) {
+        return new Share(entry.division(), rank.tensor() % world, world);
+    }
+
+    private PyValue tensor(String name, RankGrid.Rank rank, ArchiveContent content) throws CheckpointException {
+        TargetTensor tensor = model.tensors().get(name);
+        Share share = share(name, rank);
+        Shape local = share.division().localShape(tensor.shape(), share.rank(), share.world());
+        place(name, share, content.slot(tensor.dtype(), local));
+        return content.lastNode();
+    }
+
+    private void place(String name, Share share, StoredTensor local) {
+        Shape whole = model.tensors().get(name).shape();
+        for (Placement placement : share.division().placements(whole, share.rank(), share.world())) {
             layout.addPiece(
                     name,
                     new Piece(
                             placement.logical().offset(),
                             local.narrow(placement.local(), placement.logical().size())));
         }
-        return content.lastNode();
     }
 
     private PyValue extraState(ExtraState extra, ArchiveContent content) throws CheckpointException {

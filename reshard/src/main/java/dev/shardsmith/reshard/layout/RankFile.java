@@ -6,6 +6,7 @@ import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyGlobal;
 import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
@@ -26,6 +27,9 @@ import java.util.regex.Pattern;
 final class RankFile {
     private static final Pattern CHUNK = Pattern.compile("model\\d*");
     private static final Pattern MODEL_OR_OPTIMIZER = Pattern.compile("(model\\d*|optimizer)[.\\[<].*", Pattern.DOTALL);
+
+    /** Nested dicts of the oldest models are four deep. */
+    private static final int DEEPEST = 8;
 
     private final TorchFile file;
     private final String name;
@@ -84,12 +88,36 @@ final class RankFile {
             throw CheckpointException.of(Kind.UNSUPPORTED, name, "its entry '" + key + "' is no dict of tensors");
         }
         Map<String, PyValue> chunk = new LinkedHashMap<>();
+        flatten("", items, chunk, 0);
+        return chunk;
+    }
+
+    /** Models from before the core library lie in nested dicts: {@code language_model}, {@code encoder}, keys of parameters. */
+    private void flatten(String prefix, List<PyEntry> items, Map<String, PyValue> chunk, int depth)
+            throws CheckpointException {
+        if (depth > DEEPEST) {
+            throw CheckpointException.of(
+                    Kind.LIMIT, name, "dicts of the model are nested more than " + DEEPEST + " deep");
+        }
         for (PyEntry item : items) {
-            if (item.key() instanceof PyStr text) {
-                chunk.put(text.value(), item.value());
+            if (!(item.key() instanceof PyStr text)) {
+                continue;
+            }
+            String key = prefix + text.value();
+            if (item.value() instanceof PyDict dict) {
+                flatten(key + ".", dict.entries(), chunk, depth + 1);
+            } else if (item.value() instanceof PyObject object && isDict(object)) {
+                flatten(key + ".", object.entries(), chunk, depth + 1);
+            } else {
+                chunk.put(key, item.value());
             }
         }
-        return chunk;
+    }
+
+    private static boolean isDict(PyObject object) {
+        return object.callable() instanceof PyGlobal global
+                && global.module().equals("collections")
+                && global.name().equals("OrderedDict");
     }
 
     /** The strided view of a tensor's node, if the node is a plain tensor. */

@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,12 +16,16 @@ import java.util.Optional;
  * <p>{@code mp_rank_TT[_PPP][_EEE]}: the pipeline's number is there only if there is more than one stage, the expert's only if
  * there is more than one expert rank. With two numbers the saved options tell which the second is.
  *
+ * <p>Where experts are divided among fewer tensor ranks than dense layers, not every combination has a folder: see {@link #of(int,
+ * int, int, int)}.
+ *
  * @param tensor number of tensor-parallel ranks
  * @param pipeline number of pipeline ranks
  * @param expert number of expert-parallel ranks
+ * @param expertTensor number of tensor-parallel ranks of the experts
  * @param ranks the folders by their three ranks
  */
-record RankGrid(int tensor, int pipeline, int expert, Map<Rank, RankPath> ranks) {
+record RankGrid(int tensor, int pipeline, int expert, int expertTensor, Map<Rank, RankPath> ranks) {
     private static final int NAMES_SHOWN = 8;
 
     /** The three ranks of a folder. */
@@ -82,25 +87,57 @@ record RankGrid(int tensor, int pipeline, int expert, Map<Rank, RankPath> ranks)
             expert = Math.max(expert, rank.expert() + 1);
             ranks.put(rank, folder);
         }
-        RankGrid grid = new RankGrid(tensor, pipeline, expert, ranks);
+        int expertTensor =
+                expert > 1 ? args.map(MegatronArgs::expertTensorParallel).orElse(tensor) : tensor;
+        if (!expressible(tensor, expert, expertTensor)) {
+            throw CheckpointException.of(
+                    Kind.UNSUPPORTED,
+                    where,
+                    "experts are divided among " + expertTensor + " tensor ranks and dense layers among " + tensor
+                            + ", which the names of rank folders cannot express with " + expert + " expert ranks");
+        }
+        RankGrid grid = new RankGrid(tensor, pipeline, expert, expertTensor, ranks);
         grid.requireComplete(where);
         return grid;
     }
 
+    /**
+     * The ranks whose folders make a checkpoint.
+     *
+     * <p>Within a stage Megatron numbers its processes tensor parallelism first: process r has tensor rank {@code r mod T} among
+     * dense layers, and among experts tensor rank {@code r mod T'} of expert rank {@code r div T' mod E}. Each expert shard is
+     * written by the first process that has it, r = 0 … E·T' - 1. With T' = T these are all combinations of both ranks.
+     */
+    static List<Rank> of(int tensor, int pipeline, int expert, int expertTensor) {
+        List<Rank> ranks = new ArrayList<>();
+        for (int p = 0; p < pipeline; p++) {
+            for (int process = 0; process < expert * expertTensor; process++) {
+                ranks.add(new Rank(process % tensor, p, process / expertTensor));
+            }
+        }
+        ranks.sort(Comparator.comparingInt(Rank::tensor)
+                .thenComparingInt(Rank::pipeline)
+                .thenComparingInt(Rank::expert));
+        return ranks;
+    }
+
+    /**
+     * Whether rank folders have a place for every shard: each expert shard needs a folder of its own, and each dense shard
+     * one at all.
+     */
+    static boolean expressible(int tensor, int expert, int expertTensor) {
+        return tensor % expertTensor == 0 && (long) expert * expertTensor >= tensor;
+    }
+
     private void requireComplete(String where) throws CheckpointException {
         List<String> missing = new ArrayList<>();
-        long expected = (long) tensor * pipeline * expert;
+        long expected = (long) expertTensor * pipeline * expert;
         if (expected > 1_000_000) {
             throw CheckpointException.of(Kind.LIMIT, where, "the folders' names claim " + expected + " ranks");
         }
-        for (int t = 0; t < tensor; t++) {
-            for (int p = 0; p < pipeline; p++) {
-                for (int e = 0; e < expert; e++) {
-                    Rank rank = new Rank(t, p, e);
-                    if (!ranks.containsKey(rank)) {
-                        missing.add(rank.folder(pipeline, expert));
-                    }
-                }
+        for (Rank rank : of(tensor, pipeline, expert, expertTensor)) {
+            if (!ranks.containsKey(rank)) {
+                missing.add(rank.folder(pipeline, expert));
             }
         }
         if (!missing.isEmpty()) {

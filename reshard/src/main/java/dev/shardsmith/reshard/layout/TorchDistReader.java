@@ -106,7 +106,7 @@ final class TorchDistReader {
         stored.forEach((key, tensor) -> shapes.put(key, tensor.logicalShape()));
         DistNames modelNames = DistNames.of(args, newest);
         Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, modelNames);
-        Map<String, ExtraState> extraStates = extraStates(modelNames.groupedExperts());
+        Map<String, ExtraState> extraStates = extraStates(modelNames);
         List<String> names = new ArrayList<>(keys.keySet());
         names.addAll(extraStates.keySet());
         Map<String, LogicalTensor> tensors = new LinkedHashMap<>();
@@ -122,6 +122,9 @@ final class TorchDistReader {
             }
         }
         boolean megatron = isMegatron(checkpoint);
+        if (shapes.keySet().stream().anyMatch(DistKeys::isStacked)) {
+            view.stackedLayers();
+        }
         if (megatron) {
             boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
             MegatronDivisions.of(logical, gated, options.rules()).unknown().forEach(view::addUnknown);
@@ -267,7 +270,7 @@ final class TorchDistReader {
         }
     }
 
-    private Map<String, ExtraState> extraStates(boolean grouped) throws IOException {
+    private Map<String, ExtraState> extraStates(DistNames names) throws IOException {
         Map<String, ExtraState> states = new LinkedHashMap<>();
         for (String object : checkpoint.objects()) {
             int at = object.indexOf(EXTRA);
@@ -277,7 +280,7 @@ final class TorchDistReader {
             String key = object.substring(0, at);
             String bare = key.startsWith(prefix) ? withoutPrefix(key, prefix) : key;
             String shard = object.substring(at + EXTRA.length());
-            String name = extraName(bare, shard, grouped) + "._extra_state";
+            String name = DistKeys.opaque(bare, shard, names) + "._extra_state";
             if (!states.containsKey(name)) {
                 TorchFile file = checkpoint.object(object);
                 PyValue value = content(file);
@@ -286,18 +289,5 @@ final class TorchDistReader {
             }
         }
         return states;
-    }
-
-    /** Extra states of experts are numbered by shard; those of stacked layers keep their key. */
-    private static String extraName(String key, String shard, boolean grouped) {
-        String experts = "mlp.experts.experts.";
-        int at = key.indexOf(experts);
-        if (at < 0) {
-            return key;
-        }
-        String parameter = key.substring(at + experts.length());
-        String number = shard.substring(0, Math.max(0, shard.indexOf('_')));
-        return key.substring(0, at)
-                + (grouped ? "mlp.experts." + parameter : "mlp.experts.local_experts." + number + "." + parameter);
     }
 }

@@ -12,7 +12,6 @@ import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.torch.TorchPickle;
 import dev.shardsmith.reshard.family.MegatronDivisions;
-import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.ParameterRule;
 import dev.shardsmith.reshard.family.ParameterRule.World;
@@ -44,7 +43,7 @@ import java.util.Map;
  */
 final class TorchDistWriter {
     /** A chunk and the logical box that it holds. */
-    private record Place(String tensor, Box logical, DType dtype, Shape shape, boolean expert, String slot) {}
+    private record Place(String tensor, Box logical, DType dtype, Shape shape, int leading, String slot) {}
 
     /** A tensor of the state that is copied into a slot. */
     private record Copy(String name, StoredTensor source, String slot) {}
@@ -53,6 +52,7 @@ final class TorchDistWriter {
     private record Stored(DType dtype, Shape shape, List<DcpImage.Chunk> chunks) {}
 
     private final MegatronGoal goal;
+    private final DistLayers layers;
     private final ModelView source;
     private final Parallelism sizes;
     private final TargetLayout layout = new TargetLayout();
@@ -63,6 +63,7 @@ final class TorchDistWriter {
 
     private TorchDistWriter(MegatronGoal goal) {
         this.goal = goal;
+        this.layers = new DistLayers(goal);
         this.source = goal.source();
         this.sizes = goal.sizes();
     }
@@ -102,24 +103,24 @@ final class TorchDistWriter {
                 ? 1
                 : entry.world() == World.TENSOR ? sizes.tensor() : sizes.expertTensor();
         int stage = goal.stages().stageOf(name);
-        int expert = MegatronExperts.number(name);
-        int experts = goal.experts().perRank(name.prefix());
+        DistLayers.Lead lead = layers.leads(name).get(0);
+        String prefix = layers.prefix(name);
         for (int rank = 0; rank < world; rank++) {
             for (Placement placement : entry.division().placements(tensor.shape(), rank, world)) {
                 Box box = placement.logical();
-                String key = name.key();
+                String key = prefix + name.suffix();
                 Shape whole = tensor.shape();
                 long[] offset = box.offset().clone();
                 if (entry.rule().isPresent()) {
                     ParameterRule rule = entry.rule().get();
-                    key = name.prefix() + rule.distKey(placement.component());
+                    key = prefix + rule.distKey(placement.component());
                     if (rule.distByPart()) {
                         long base = partStart(entry, placement.component());
                         whole = whole.with(rule.axis(), partWidth(entry, placement.component()));
                         offset[rule.axis()] -= base;
                     }
                 }
-                chunk(tensor, key, whole, box, offset, expert, experts, writer(rank, stage));
+                chunk(tensor, key, whole, box, offset, lead, writer(rank, stage));
             }
         }
     }
@@ -145,44 +146,22 @@ final class TorchDistWriter {
     }
 
     private void chunk(
-            TargetTensor tensor, String key, Shape whole, Box box, long[] offset, int expert, int experts, int file) {
+            TargetTensor tensor, String key, Shape whole, Box box, long[] offset, DistLayers.Lead lead, int file) {
         String slot = "t" + places.size();
-        boolean inExperts = expert >= 0;
-        Shape shape = inExperts ? lead(experts, whole) : whole;
-        long[] offsets = inExperts ? lead(expert, offset) : offset;
-        long[] lengths = inExperts ? lead(1, box.size()) : box.size();
-        stored.computeIfAbsent(key, none -> new Stored(tensor.dtype(), shape, new ArrayList<>()))
+        long[] lengths = lead.one(box.size());
+        stored.computeIfAbsent(key, none -> new Stored(tensor.dtype(), lead.shape(whole), new ArrayList<>()))
                 .chunks()
-                .add(new DcpImage.Chunk(offsets, lengths, slot, file));
-        places.add(new Place(tensor.name(), box, tensor.dtype(), Shape.of(lengths), inExperts, slot));
-    }
-
-    private static Shape lead(long first, Shape shape) {
-        return Shape.of(lead(first, shape.toArray()));
-    }
-
-    private static long[] lead(long first, long[] values) {
-        long[] longer = new long[values.length + 1];
-        longer[0] = first;
-        System.arraycopy(values, 0, longer, 1, values.length);
-        return longer;
+                .add(new DcpImage.Chunk(lead.offset(offset), lengths, slot, file));
+        places.add(new Place(tensor.name(), box, tensor.dtype(), Shape.of(lengths), lead.index().length, slot));
     }
 
     private void extraState(ExtraState extra) throws CheckpointException {
         MegatronName name = MegatronName.parse(extra.name());
-        String suffix = name.suffix();
-        int experts = goal.experts().perRank(name.prefix());
-        int number = MegatronExperts.number(name);
-        String dist = suffix.replaceFirst("mlp\\.experts\\.(local_experts\\.\\d+\\.)?", "mlp.experts.experts.");
+        String suffix =
+                name.suffix().replaceFirst("mlp\\.experts\\.(local_experts\\.\\d+\\.)?", "mlp.experts.experts.");
         int file = writer(0, goal.stages().stageOf(name));
-        if (number >= 0) {
-            object(name.prefix() + dist + "/shard_" + number + "_" + experts, extraValue(extra), file);
-        } else if (!dist.equals(suffix)) {
-            for (int expert = 0; expert < experts; expert++) {
-                object(name.prefix() + dist + "/shard_" + expert + "_" + experts, extraValue(extra), file);
-            }
-        } else {
-            object(name.key() + "/shard_0_1", extraValue(extra), file);
+        for (DistLayers.Lead lead : layers.leads(name)) {
+            object(layers.prefix(name) + suffix + "/" + lead.shard(), extraValue(extra), file);
         }
     }
 
@@ -199,6 +178,7 @@ final class TorchDistWriter {
                 common.put(key, goal.stateEntry(key, entry.getValue()));
             }
         }
+        layers.describe(common);
         PyValue generators = source.state().entries().get("rng_state");
         if (generators != null) {
             for (int p = 0; p < sizes.pipeline(); p++) {
@@ -255,8 +235,10 @@ final class TorchDistWriter {
         layout.addFile(goal.tracker());
         for (Place place : places) {
             StoredTensor slot = TargetLayout.slot(fileOf.get(place.slot()), place.slot(), place.dtype(), place.shape());
-            layout.addPiece(
-                    place.tensor(), new Piece(place.logical().offset(), place.expert() ? slot.select(0, 0) : slot));
+            for (int axis = 0; axis < place.leading(); axis++) {
+                slot = slot.select(0, 0);
+            }
+            layout.addPiece(place.tensor(), new Piece(place.logical().offset(), slot));
         }
         for (Copy copy : copies) {
             if (fileOf.containsKey(copy.slot())) {

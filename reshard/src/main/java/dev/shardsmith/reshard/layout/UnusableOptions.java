@@ -43,7 +43,9 @@ final class UnusableOptions {
         unusable.add("--max-shard-size", options.maxShardSize().isPresent() && !folder);
         unusable.add("--set", !options.set().isEmpty() && !ranks);
         unusable.add("--multiple-of", options.multipleOf().isPresent() && to != Layout.MAMBA_SSM);
-        unusable.add("--drop-layers", !options.dropLayers().isEmpty());
+        unusable.add("--drop-layers", !options.dropLayers().isEmpty() && !ranks);
+        unusable.add("--model", options.model().isPresent() && !ranks);
+        unusable.add("--experts", options.experts().isPresent() && to != Layout.MEGATRON);
         unusable.refuse(family, to);
     }
 

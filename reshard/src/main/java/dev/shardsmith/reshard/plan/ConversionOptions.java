@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.plan;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.rule.UserRule;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -39,6 +40,8 @@ import java.util.OptionalLong;
  * @param allowMissing names whose absence is accepted
  * @param dropLayers symbols of layer kinds to leave out
  * @param multipleOf in which multiple of channels mamba_ssm's MLPs are divided
+ * @param model what a layer of the target consists of
+ * @param experts how the target's files keep the weights of experts
  */
 public record ConversionOptions(
         Optional<Layout> to,
@@ -65,7 +68,9 @@ public record ConversionOptions(
         List<UserRule> rules,
         List<Glob> allowMissing,
         String dropLayers,
-        OptionalLong multipleOf) {
+        OptionalLong multipleOf,
+        Optional<Model> model,
+        Optional<ExpertForm> experts) {
 
     /** What becomes of state that need not come along. */
     public enum Keep {
@@ -82,6 +87,14 @@ public record ConversionOptions(
         OLD,
         /** {@code mixer.conv1d_weight} */
         NEW
+    }
+
+    /** What a layer of a model consists of. */
+    public enum Model {
+        /** One part, as a hybrid layer pattern says. */
+        HYBRID,
+        /** Attention and MLP or experts, as in GPT. */
+        TRANSFORMER
     }
 
     /** What becomes of an embedding that is tied to the output layer. */
@@ -149,6 +162,10 @@ public record ConversionOptions(
         public String dropLayers = "";
         /** Multiple of channels in which MLPs are divided. */
         public OptionalLong multipleOf = OptionalLong.empty();
+        /** What a layer consists of. */
+        public Optional<Model> model = Optional.empty();
+        /** How files keep the weights of experts. */
+        public Optional<ExpertForm> experts = Optional.empty();
 
         /** The options as gathered. */
         public ConversionOptions build() {
@@ -177,7 +194,9 @@ public record ConversionOptions(
                     rules,
                     allowMissing,
                     dropLayers,
-                    multipleOf);
+                    multipleOf,
+                    model,
+                    experts);
         }
     }
 }

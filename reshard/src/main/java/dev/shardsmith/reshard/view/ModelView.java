@@ -84,6 +84,8 @@ public final class ModelView implements Closeable {
     private final Map<String, Object> config;
     private final List<String> order;
     private final Optional<String> iterationFolder;
+    private final Optional<ExpertForm> expertForm;
+    private final boolean stackedLayers;
     private final List<RankShard> ranks;
     private final List<String> warnings;
     private final FilePool files;
@@ -102,6 +104,8 @@ public final class ModelView implements Closeable {
         this.config = parts.config;
         this.order = List.copyOf(parts.order);
         this.iterationFolder = parts.iterationFolder;
+        this.expertForm = parts.expertForm;
+        this.stackedLayers = parts.stackedLayers;
         this.ranks = List.copyOf(parts.ranks);
         this.warnings = List.copyOf(parts.warnings);
         this.files = parts.files;
@@ -170,6 +174,16 @@ public final class ModelView implements Closeable {
     /** The name of the iteration's folder, {@code iter_0001000} or {@code release}, in layouts that have one. */
     public Optional<String> iterationFolder() {
         return iterationFolder;
+    }
+
+    /** Whether the files keep each parameter of all layers in one tensor. */
+    public boolean stackedLayers() {
+        return stackedLayers;
+    }
+
+    /** How the files keep the weights of experts; empty if there are none, or the layout has one form for all. */
+    public Optional<ExpertForm> expertForm() {
+        return expertForm;
     }
 
     /** What each rank holds with its own local shapes; one entry for layouts without ranks. */

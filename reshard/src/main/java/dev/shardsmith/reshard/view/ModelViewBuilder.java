@@ -28,6 +28,8 @@ public final class ModelViewBuilder {
     ModelState state = ModelState.none();
     Map<String, Object> config = Map.of();
     Optional<String> iterationFolder = Optional.empty();
+    Optional<ExpertForm> expertForm = Optional.empty();
+    boolean stackedLayers;
 
     /** A view of a path whose files are opened through a pool. */
     public ModelViewBuilder(Path path, FilePool files, ModelView.Layout layout) {
@@ -80,6 +82,18 @@ public final class ModelViewBuilder {
     /** Sets the name of the iteration's folder. */
     public ModelViewBuilder iterationFolder(String name) {
         iterationFolder = Optional.of(name);
+        return this;
+    }
+
+    /** Says that the files keep each parameter of all layers in one tensor. */
+    public ModelViewBuilder stackedLayers() {
+        stackedLayers = true;
+        return this;
+    }
+
+    /** Sets how the files keep the weights of experts. */
+    public ModelViewBuilder expertForm(Optional<ExpertForm> form) {
+        expertForm = form;
         return this;
     }
 

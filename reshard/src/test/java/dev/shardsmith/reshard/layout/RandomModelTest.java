@@ -17,6 +17,7 @@ import dev.shardsmith.reshard.sample.LatentSizes;
 import dev.shardsmith.reshard.sample.SampleModel;
 import dev.shardsmith.reshard.sample.SampleSpec;
 import dev.shardsmith.reshard.sample.SampleSpec.Kind;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
@@ -47,17 +48,18 @@ class RandomModelTest {
     Path folder;
 
     /** A model and the sizes of a layout that divides it. */
-    private record Case(SampleSpec spec, int tensor, int pipeline, int virtual, int expert, int expertTensor) {}
+    private record Case(
+            SampleSpec spec, int tensor, int pipeline, int virtual, int expert, int expertTensor, ExpertForm form) {}
 
     @Test
     void everyPlannedShardIsWhatASlowDividerGives() {
-        Cases.forAll(1000, random -> checkPlan(inFolders(randomCase(random))));
+        Cases.forAll(1000, random -> checkPlan(unpacked(inFolders(randomCase(random)))));
     }
 
     @Test
     @Tag("soak")
     void everyPlannedShardIsWhatASlowDividerGivesManyTimes() {
-        Cases.forAll(10_000, random -> checkPlan(inFolders(randomCase(random))));
+        Cases.forAll(10_000, random -> checkPlan(unpacked(inFolders(randomCase(random)))));
     }
 
     @Test
@@ -72,9 +74,9 @@ class RandomModelTest {
                         root.resolve("a"),
                         ExecutionOptions.defaults());
             }
-            boolean distributed = second.expertTensor() != second.tensor() || random.nextBoolean();
-            Layout between = distributed ? Layout.TORCH_DIST : Layout.MEGATRON;
-            convert(root.resolve("a"), root.resolve("b"), options(second, between));
+            Layout between = random.nextBoolean() ? Layout.TORCH_DIST : Layout.MEGATRON;
+            Case through = between == Layout.MEGATRON ? inFolders(second) : second;
+            convert(root.resolve("a"), root.resolve("b"), options(through, between));
             convert(root.resolve("b"), root.resolve("c"), options(first, Layout.MEGATRON));
             assertThat(files(root.resolve("c"))).isEqualTo(files(root.resolve("a")));
         });
@@ -110,12 +112,26 @@ class RandomModelTest {
         options.virtual = OptionalInt.of(wanted.virtual());
         options.expert = OptionalInt.of(wanted.expert());
         options.expertTensor = OptionalInt.of(wanted.expertTensor());
+        if (layout == Layout.MEGATRON && wanted.spec().pattern().contains("E")) {
+            options.experts = Optional.of(wanted.form());
+        }
         return options.build();
     }
 
-    /** The same with experts divided as dense layers are. */
+    /** The same, with experts divided as dense layers are where rank folders have no names for anything else. */
     private static Case inFolders(Case any) {
-        return new Case(any.spec(), any.tensor(), any.pipeline(), any.virtual(), any.expert(), any.tensor());
+        boolean expressible =
+                any.tensor() % any.expertTensor() == 0 && any.expert() * any.expertTensor() >= any.tensor();
+        int expertTensor = expressible ? any.expertTensor() : any.tensor();
+        return new Case(
+                any.spec(), any.tensor(), any.pipeline(), any.virtual(), any.expert(), expertTensor, any.form());
+    }
+
+    /** The same with a tensor for each expert. */
+    private static Case unpacked(Case any) {
+        ExpertForm form = any.spec().groupedExperts() ? ExpertForm.GROUPED : ExpertForm.SEQUENTIAL;
+        return new Case(
+                any.spec(), any.tensor(), any.pipeline(), any.virtual(), any.expert(), any.expertTensor(), form);
     }
 
     private static void checkPlan(Case wanted) throws IOException {
@@ -132,13 +148,14 @@ class RandomModelTest {
                 for (Map.Entry<TargetSlot, int[]> shard : shards(move).entrySet()) {
                     Matcher path = RANK.matcher(shard.getKey().file());
                     assertThat(path.matches()).isTrue();
+                    int world = move.tensor().contains(".mlp.experts.") ? wanted.expertTensor() : wanted.tensor();
                     int[] expected = SlowDivider.shard(
                             wanted.spec(),
                             move.tensor(),
                             tensor.shape(),
                             whole,
-                            Integer.parseInt(path.group(1)),
-                            wanted.tensor());
+                            Integer.parseInt(path.group(1)) % world,
+                            world);
                     assertThat(shard.getValue())
                             .as(move.tensor() + " in " + shard.getKey().file())
                             .isEqualTo(expected);
@@ -275,11 +292,13 @@ class RandomModelTest {
         String main = spec.pattern().replaceFirst("/.*", "");
         int layers = main.length() / (spec.kind() == Kind.TRANSFORMER ? 2 : 1);
         int pipeline = 1 + random.nextInt(Math.min(4, layers));
-        int virtual = pipeline > 1 && layers >= 2 * pipeline && random.nextInt(3) == 0 ? 2 : 1;
+        boolean interleaves = spec.kind() == Kind.HYBRID ? layers >= 2 * pipeline : layers % (2 * pipeline) == 0;
+        int virtual = pipeline > 1 && interleaves && random.nextInt(3) == 0 ? 2 : 1;
         boolean experts = spec.pattern().contains("E");
         int expert = experts && random.nextBoolean() ? (int) Math.min(2, spec.experts()) : 1;
         int expertTensor = experts && random.nextBoolean() ? 1 << random.nextInt(3) : tensor;
-        return new Case(spec, tensor, pipeline, virtual, expert, expertTensor);
+        ExpertForm form = ExpertForm.values()[random.nextInt(spec.bias() ? 3 : 4)];
+        return new Case(spec, tensor, pipeline, virtual, expert, expertTensor, form);
     }
 
     private static boolean divides(SampleSpec spec, int tensor) {

@@ -9,6 +9,7 @@ import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
 import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OpenOptions;
@@ -44,7 +45,8 @@ class UnusableOptionsTest {
         refused(MEGATRON, Layout.PT, o -> o.padVocabularyTo = OptionalLong.of(64), "--pad-vocab-to");
         refused(MEGATRON, Layout.SAFETENSORS, o -> o.convNaming = ConvNaming.OLD, "--conv1d-naming");
         refused(MEGATRON, Layout.MEGATRON, o -> o.tie = Tie.MATERIALISE, "--tie");
-        refused(MEGATRON, Layout.TORCH_DIST, o -> o.dropLayers = "M", "--drop-layers");
+        refused(MEGATRON, Layout.PT, o -> o.dropLayers = "M", "--drop-layers");
+        refused(MEGATRON, Layout.TORCH_DIST, o -> o.experts = Optional.of(ExpertForm.FLAT), "--experts");
         refused(MEGATRON, Layout.MEGATRON, o -> o.maxShardSize = OptionalLong.of(4096), "--max-shard-size");
     }
 

@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.inspect;
 
+import dev.shardsmith.reshard.family.LayerSignature;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -7,9 +8,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The layers of a model as the names of its tensors tell them.
@@ -59,6 +62,13 @@ public final class LayerOutline {
     }
 
     private static Optional<LayerKind> kind(List<String> names) {
+        Set<String> suffixes = names.stream()
+                .map(name -> LAYER.matcher(name).replaceFirst("$3"))
+                .collect(Collectors.toSet());
+        Set<LayerKind> megatron = LayerSignature.kinds(suffixes::contains).keySet();
+        if (megatron.size() == 1) {
+            return Optional.of(megatron.iterator().next());
+        }
         char symbol = 0;
         for (String name : names) {
             if (name.endsWith(".A_log") || name.contains(".conv1d")) {

@@ -27,6 +27,7 @@ final class KeyRules {
     private static final String LATENT = """
             self_attention.linear_kv_up_proj.weight|self_attention.linear_k_up_proj.weight
             self_attention.linear_kv_down_proj.weight|self_attention.linear_qkv_down_proj.weight
+            input_layernorm.weight|self_attention.linear_qkv_down_proj.layer_norm_weight
             self_attention.linear_q_proj.weight|self_attention.linear_q_up_proj.weight
             self_attention.linear_proj.weight
             """;
@@ -94,7 +95,9 @@ final class KeyRules {
         if (suffix.startsWith("self_attention.linear_qkv.")) {
             return List.of(LayerKind.ATTENTION);
         }
-        if (suffix.startsWith("self_attention.linear_kv_") || suffix.startsWith("self_attention.linear_q_")) {
+        if (suffix.startsWith("self_attention.linear_kv_")
+                || suffix.startsWith("self_attention.linear_qkv_down_")
+                || suffix.startsWith("self_attention.linear_q_")) {
             return List.of(LayerKind.LATENT_ATTENTION, LayerKind.SPARSE_ATTENTION);
         }
         if (suffix.startsWith("self_attention.")) {

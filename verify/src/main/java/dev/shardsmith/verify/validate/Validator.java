@@ -83,15 +83,15 @@ public final class Validator {
         WeightModel model = WeightModel.of(view);
         new KeyCheck(model, findings).check();
         Map<String, Fact> facts = new LinkedHashMap<>(WeightFacts.of(model, findings));
-        Optional<PatternArguments> described = described(saved);
+        Optional<PatternArguments> described = model.isTransformer() ? transformer() : described(saved);
         Optional<HybridPattern> savedPattern = described
                 .filter(arguments -> arguments.origin() != Origin.NONE)
                 .map(PatternArguments::pattern)
-                .or(this::viewPattern);
+                .or(() -> model.isTransformer() ? Optional.empty() : viewPattern());
         Optional<HybridPattern> inferred = model.patternWithStages(
                 savedPattern.map(HybridPattern::hasPipes).orElse(false));
         PatternCheck patterns = new PatternCheck(model, view.parallelism().pipeline(), findings);
-        if (savedPattern.isPresent() && !model.isTransformer()) {
+        if (savedPattern.isPresent()) {
             String fix = inferred.map(pattern -> "convert --pattern '" + pattern.text() + "'")
                     .orElse("");
             patterns.compare("saved pattern", savedPattern.get(), fix);
@@ -99,7 +99,9 @@ public final class Validator {
         }
         Optional<HybridPattern> given = given();
         if (given.isPresent()) {
-            patterns.compare("given pattern", given.get(), "");
+            String fix =
+                    model.isTransformer() ? "'shardsmith convert --model hybrid' makes one of this Transformer" : "";
+            patterns.compare("given pattern", given.get(), fix);
         }
         if (saved.isPresent()) {
             new ArgumentCheck(saved.get(), facts, model, findings).check(described);
@@ -123,6 +125,23 @@ public final class Validator {
                 patterns.table(given.or(() -> savedPattern)),
                 launch,
                 List.of());
+    }
+
+    /** A Transformer has no pattern, and ratios of layer kinds say nothing about it. */
+    private Optional<PatternArguments> transformer() {
+        findings.info(
+                "model.transformer",
+                "decoder.layers",
+                "every layer has attention and a feed-forward part: this is a Transformer, which has no hybrid layer pattern");
+        if (view.pattern().isPresent()) {
+            findings.warning(
+                    "args.pattern",
+                    "args.hybrid_layer_pattern",
+                    "the saved args have the pattern %s, but the weights are a Transformer's: a hybrid run cannot load them"
+                            .formatted(view.pattern().get()),
+                    "convert --model hybrid, or --set hybrid_layer_pattern=None");
+        }
+        return Optional.empty();
     }
 
     private Optional<PatternArguments> described(Optional<ArgumentValues> saved) {

@@ -13,11 +13,14 @@ import java.util.stream.IntStream;
  *   H'  = exp(s_last) · H + Σ_j exp(s_last - s_j) · dt_j · outer(x_j, B_j)
  * </pre>
  *
- * Sums of logarithms and the steps are double, products and states float. Any length works; the last chunk is short.
+ * Steps and decays are double, products and states float. Any length works; the last chunk is short.
  */
 final class ChunkedScan {
-    /** Tokens of a chunk. */
-    static final int CHUNK = 256;
+    /** Tokens of a chunk: few, because the products with the state are the ones that run fastest. */
+    static final int CHUNK = 64;
+
+    /** Channels of a task; long rows make products fast. */
+    private static final int CHANNELS = 512;
 
     private static final int PARALLEL_ABOVE = 1 << 16;
 
@@ -37,26 +40,19 @@ final class ChunkedScan {
                 .orElseGet(() -> new float[Math.multiplyExact(shape.batch(), shape.stateSize())]);
         Optional<float[]> sequences = problem.sequenceStarts()
                 .map(starts -> new float[Math.multiplyExact(starts.length - 1, shape.stateSize())]);
+        int perGroup = shape.heads() / shape.groups();
+        int heads = Math.min(perGroup, Math.max(1, CHANNELS / shape.headDim()));
+        int blocks = (perGroup + heads - 1) / heads;
+        IntStream tasks = IntStream.range(0, shape.batch() * shape.groups() * blocks);
         boolean parallel = (long) shape.tokens() * shape.inner() * shape.state() > PARALLEL_ABOVE;
-        ChunkGroup[] groups = new ChunkGroup[shape.batch() * shape.groups()];
-        for (int from = 0; from < shape.length(); from += chunk) {
-            int start = from;
-            int count = Math.min(chunk, shape.length() - from);
-            over(groups.length, parallel)
-                    .forEach(i -> groups[i] =
-                            ChunkGroup.of(problem, i / shape.groups(), i % shape.groups(), start, count, groups[i]));
-            over(shape.batch() * shape.heads(), parallel).forEach(i -> {
-                int row = i / shape.heads();
-                int head = i % shape.heads();
-                ChunkGroup group = groups[row * shape.groups() + shape.groupOf(head)];
-                new ChunkHead(problem, group, row, head, start).run(y, states, sequences);
-            });
-        }
+        (parallel ? tasks.parallel() : tasks).forEach(task -> {
+            int group = task / blocks % shape.groups();
+            int first = task % blocks * heads;
+            int count = Math.min(heads, perGroup - first);
+            int row = task / blocks / shape.groups();
+            new ScanBlock(problem, row, group, group * perGroup + first, count, Math.min(chunk, shape.length()))
+                    .run(y, states, sequences);
+        });
         return new ScanResult(y, states, sequences);
-    }
-
-    private static IntStream over(int count, boolean parallel) {
-        IntStream range = IntStream.range(0, count);
-        return parallel ? range.parallel() : range;
     }
 }

@@ -64,7 +64,8 @@ final class MatrixProduct {
                 for (int k = 0; k < in; k += INPUTS) {
                     int inputs = Math.min(INPUTS, in - k);
                     turn(panel, k, inputs);
-                    RankUpdate.addAll(sums, tokens, panel, 0, inputs, x, from * in + k, in, count);
+                    RankUpdate.Factors factors = new RankUpdate.Factors(x, from * in + k, in, 1);
+                    RankUpdate.addAll(sums, 0, tokens, panel, 0, inputs, factors, 0, count);
                 }
                 for (int row = 0; row < tokens; row++) {
                     System.arraycopy(sums[row], 0, y, (from + row) * out + first, count);

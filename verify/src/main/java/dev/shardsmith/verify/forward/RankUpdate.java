@@ -9,7 +9,8 @@ package dev.shardsmith.verify.forward;
  */
 final class RankUpdate {
     private static final int ROWS = 6;
-    private static final int BLOCK = 3;
+    /** Rows of {@code y} that are taken together. */
+    static final int BLOCK = 3;
     /** Floats of a cache line. */
     private static final int LINE = 16;
     /** Floats that would fit the header of an array. */
@@ -27,50 +28,83 @@ final class RankUpdate {
     }
 
     /**
-     * Adds to each of the first {@code count} rows of {@code y} rows [first, first + inner) of {@code b}, scaled by
-     * {@code a[aBase + row · aStride + k]}, in elements [0, to).
+     * A matrix of factors.
+     *
+     * @param a its elements: {@code a[base + row · rowStride + k · innerStride]}
+     */
+    record Factors(float[] a, int base, int rowStride, int innerStride) {
+        float at(int row, int k) {
+            return a[base + row * rowStride + k * innerStride];
+        }
+    }
+
+    /**
+     * Adds to rows [firstRow, firstRow + count) of {@code y} rows [first, first + inner) of {@code b}, scaled by the factors, in
+     * elements [from, to).
      */
     static void addAll(
-            float[][] y, int count, float[][] b, int first, int inner, float[] a, int aBase, int aStride, int to) {
+            float[][] y, int firstRow, int count, float[][] b, int first, int inner, Factors a, int from, int to) {
         int row = 0;
         for (; row + BLOCK <= count; row += BLOCK) {
-            three(y, row, b, first, inner, a, aBase + row * aStride, aStride, to);
+            three(y, firstRow + row, b, first, inner, a, row, from, to);
         }
         for (; row < count; row++) {
-            add(y[row], b, first, inner, a, aBase + row * aStride, 0, to);
+            one(y[firstRow + row], b, first, 0, inner, a, row, from, to);
         }
     }
 
     private static void three(
-            float[][] y, int row, float[][] b, int first, int inner, float[] a, int aBase, int aStride, int to) {
+            float[][] y, int firstRow, float[][] b, int first, int inner, Factors a, int row, int from, int to) {
         int k = 0;
         for (; k + BLOCK <= inner; k += BLOCK) {
-            int r = first + k;
-            int s = aBase + k;
-            int t = s + aStride;
-            int u = t + aStride;
             threeByThree(
-                    y[row],
-                    y[row + 1],
-                    y[row + 2],
+                    y[firstRow],
+                    y[firstRow + 1],
+                    y[firstRow + 2],
+                    b[first + k],
+                    b[first + k + 1],
+                    b[first + k + 2],
+                    a.at(row, k),
+                    a.at(row, k + 1),
+                    a.at(row, k + 2),
+                    a.at(row + 1, k),
+                    a.at(row + 1, k + 1),
+                    a.at(row + 1, k + 2),
+                    a.at(row + 2, k),
+                    a.at(row + 2, k + 1),
+                    a.at(row + 2, k + 2),
+                    from,
+                    to);
+        }
+        for (int i = 0; i < BLOCK; i++) {
+            one(y[firstRow + i], b, first, k, inner, a, row + i, from, to);
+        }
+    }
+
+    /** Factors [k, inner) of one row. */
+    private static void one(float[] y, float[][] b, int first, int k, int inner, Factors a, int row, int from, int to) {
+        int at = k;
+        for (; at + ROWS <= inner; at += ROWS) {
+            int r = first + at;
+            six(
+                    y,
                     b[r],
                     b[r + 1],
                     b[r + 2],
-                    a[s],
-                    a[s + 1],
-                    a[s + 2],
-                    a[t],
-                    a[t + 1],
-                    a[t + 2],
-                    a[u],
-                    a[u + 1],
-                    a[u + 2],
+                    b[r + 3],
+                    b[r + 4],
+                    b[r + 5],
+                    a.at(row, at),
+                    a.at(row, at + 1),
+                    a.at(row, at + 2),
+                    a.at(row, at + 3),
+                    a.at(row, at + 4),
+                    a.at(row, at + 5),
+                    from,
                     to);
         }
-        if (k < inner) {
-            for (int i = 0; i < BLOCK; i++) {
-                add(y[row + i], b, first + k, inner - k, a, aBase + i * aStride + k, 0, to);
-            }
+        for (; at < inner; at++) {
+            one(y, b[first + at], a.at(row, at), from, to);
         }
     }
 
@@ -91,8 +125,9 @@ final class RankUpdate {
             float a20,
             float a21,
             float a22,
+            int from,
             int to) {
-        for (int j = 0; j < to; j++) {
+        for (int j = from; j < to; j++) {
             float v0 = b0[j];
             float v1 = b1[j];
             float v2 = b2[j];
@@ -118,30 +153,7 @@ final class RankUpdate {
      * Adds rows [first, first + count) of {@code b}, scaled by {@code a[aBase + k]}, to elements [from, to) of {@code y}.
      */
     static void add(float[] y, float[][] b, int first, int count, float[] a, int aBase, int from, int to) {
-        int k = 0;
-        for (; k + ROWS <= count; k += ROWS) {
-            int row = first + k;
-            int s = aBase + k;
-            six(
-                    y,
-                    b[row],
-                    b[row + 1],
-                    b[row + 2],
-                    b[row + 3],
-                    b[row + 4],
-                    b[row + 5],
-                    a[s],
-                    a[s + 1],
-                    a[s + 2],
-                    a[s + 3],
-                    a[s + 4],
-                    a[s + 5],
-                    from,
-                    to);
-        }
-        for (; k < count; k++) {
-            one(y, b[first + k], a[aBase + k], from, to);
-        }
+        one(y, b, first, 0, count, new Factors(a, aBase, 0, 1), 0, from, to);
     }
 
     private static void six(

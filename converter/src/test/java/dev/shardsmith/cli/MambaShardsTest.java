@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tensor-parallel shards of the reference implementation, on the command line. */
@@ -201,6 +202,78 @@ final class MambaShardsTest {
                         3,
                         """
                         in_proj.weight 336 8;out_proj.weight 8 168;out_proj.bias 8"""));
+    }
+
+    /** The same weights, of which the configs say different things: the mistake is named, and every layer has its own row. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"norm_before_gate\": true | the gate comes on the other side of the norm",
+                "\"dt_limit\": [0.0, 0.01] | time steps are limited to [0.0, 0.01]"
+            })
+    void sameWeightsOfDifferentConfigsAreTold(String option, String hypothesis) throws IOException {
+        Path other = Files.createDirectory(folder.resolve("other"));
+        Files.copy(Path.of(MAMBA2, "pytorch_model.bin"), other.resolve("pytorch_model.bin"));
+        String config = Files.readString(Path.of(MAMBA2, "config.json"));
+        Files.writeString(
+                other.resolve("config.json"), config.replace("\"ssm_cfg\": {", "\"ssm_cfg\": {" + option + ","));
+        CommandRun run = CommandRun.of("verify", MAMBA2, other.toString(), "--json");
+        assertThat(run.exit()).as(run.err()).isEqualTo(ExitCode.NO);
+        JsonNode layers = run.json().get("layers");
+        // Embedding and head agree, the three layers between do not.
+        assertThat(layers.findValuesAsText("hypothesis"))
+                .containsExactly("null", hypothesis, hypothesis, hypothesis, "null");
+    }
+
+    /** D of one number a head, and the same numbers for each channel of it: another shape, the same model. */
+    @Test
+    void theShapeOfDChangesNothingWhereItsValuesAreTheSame() throws IOException {
+        String config = "{\"d_model\": 8, \"n_layer\": 1, \"vocab_size\": 8, \"ssm_cfg\": {\"layer\": \"Mamba2\", "
+                + "\"d_state\": 4, \"headdim\": 2%s}}";
+        Path heads = folder.resolve("heads");
+        Path channels = folder.resolve("channels");
+        for (Path model : List.of(heads, channels)) {
+            boolean wide = model.equals(channels);
+            Map<String, long[]> shapes = new LinkedHashMap<>();
+            String mixer = "backbone.layers.0.mixer.";
+            // D is the last: only then do the other elements keep their numbers, and so their values.
+            shapes.put("backbone.embedding.weight", new long[] {8, 8});
+            shapes.put("backbone.layers.0.norm.weight", new long[] {8});
+            shapes.put(mixer + "A_log", new long[] {8});
+            shapes.put(mixer + "dt_bias", new long[] {8});
+            shapes.put(mixer + "in_proj.weight", new long[] {48, 8});
+            shapes.put(mixer + "conv1d.weight", new long[] {24, 1, 4});
+            shapes.put(mixer + "norm.weight", new long[] {16});
+            shapes.put(mixer + "out_proj.weight", new long[] {8, 16});
+            shapes.put("backbone.norm_f.weight", new long[] {8});
+            int before = 64 + 8 + 8 + 8 + 48 * 8 + 24 * 4 + 16 + 8 * 16 + 8;
+            shapes.put(mixer + "D", new long[] {wide ? 16 : 8});
+            CountedWeights.write(
+                    model.resolve("model.safetensors"),
+                    shapes,
+                    i -> 0.5 * Math.sin(1.7 * (i < before || !wide ? i : before + (i - before) / 2)));
+            Files.writeString(model.resolve("config.json"), config.formatted(wide ? ", \"D_has_hdim\": true" : ""));
+        }
+        CommandRun run = CommandRun.of("verify", heads.toString(), channels.toString());
+        assertThat(run.exit()).as(run.out() + run.err()).isEqualTo(ExitCode.OK);
+        CommandRun diff = CommandRun.of("diff", heads.toString(), channels.toString());
+        assertThat(diff.exit()).isEqualTo(ExitCode.NO);
+        assertThat(diff.out()).contains("mixer.D");
+    }
+
+    /** The exponential is of a number in float32, whatever it is stored in. */
+    @Test
+    void halfPrecisionIsWidenedBeforeTheExponential() {
+        String half = folder.resolve("half").toString();
+        String wide = folder.resolve("wide").toString();
+        CommandRun.of("convert", MAMBA2, half, "--dtype", "bf16", "--cast-sensitive");
+        CommandRun.of("convert", half, wide, "--dtype", "fp32");
+        CommandRun run = CommandRun.of("verify", half, wide, "--json");
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        assertThat(run.json().get("layers").findValues("maxAbs"))
+                .hasSizeGreaterThan(2)
+                .allMatch(value -> value.asDouble() == 0);
     }
 
     /** The whole model and its shards, each run as its framework would, give the same; so does the model merged again. */

@@ -39,6 +39,16 @@ final class ValidateCommandTest {
     }
 
     @Test
+    void aPatternOfAnotherLengthIsToldWithTheFirstLayerThatContradictsIt() {
+        CommandRun run = CommandRun.of("validate", PLAIN, "--pattern", "M*-M*");
+        assertThat(run.exit()).isEqualTo(ExitCode.NO);
+        assertThat(run.lines())
+                .containsSubsequence(
+                        "error pattern.length: the pattern has 5 layers, the weights have 4",
+                        "error pattern.layer: the given pattern says *, the weights say - (mlp.linear_fc1.weight)");
+    }
+
+    @Test
     void aCheckpointWithoutOptimizerCannotBeResumedFrom() {
         assertThat(CommandRun.of("validate", PLAIN, "--optimizer", "--no-values")
                         .exit())

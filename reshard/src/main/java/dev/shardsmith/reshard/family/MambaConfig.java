@@ -11,6 +11,9 @@ import java.util.Map;
  * @param fields the twelve fields as parsed
  */
 public record MambaConfig(Map<String, Object> fields) {
+    /** The field of a Hugging Face config that keeps the config which it was made from; transformers passes over it. */
+    public static final String SECTION = "mamba_ssm";
+
     private static final Map<String, Object> NONE = Map.of();
 
     /** True if a parsed config is that of mamba_ssm. */
@@ -118,6 +121,15 @@ public record MambaConfig(Map<String, Object> fields) {
         return number <= 0 || number > Long.MAX_VALUE - step ? 0 : (number + step - 1) / step * step;
     }
 
+    /** This config as Hugging Face's, with the vocabulary, type and kind of model of another; for comparison. */
+    public Map<String, Object> asHuggingFace(Map<String, Object> like) {
+        return huggingFace(
+                AttentionSizes.number(like, "vocab_size", 0),
+                String.valueOf(like.get("dtype")),
+                "mamba2".equals(like.get("model_type")),
+                new ArrayList<>());
+    }
+
     /** The Hugging Face config of a Mamba or Mamba2 model, or what keeps it from being one. */
     public Map<String, Object> huggingFace(long vocabulary, String dtype, boolean mamba2, List<String> obstacles) {
         Map<String, Object> ssm = section("ssm_cfg");
@@ -173,6 +185,16 @@ public record MambaConfig(Map<String, Object> fields) {
 
     /** The mamba_ssm config of a Hugging Face Mamba or Mamba2 model. */
     public static MambaConfig ofHuggingFace(Map<String, Object> config) {
+        if (config.get(SECTION) instanceof Map<?, ?> kept) {
+            Map<String, Object> fields = new LinkedHashMap<>();
+            kept.forEach((key, value) -> fields.put(String.valueOf(key), value));
+            MambaConfig original = new MambaConfig(fields);
+            Map<String, Object> expected = original.asHuggingFace(config);
+            // Whoever changed the config since meant the change.
+            if (config.entrySet().containsAll(expected.entrySet())) {
+                return original;
+            }
+        }
         boolean mamba2 = "mamba2".equals(config.get("model_type"));
         Map<String, Object> ssm = new LinkedHashMap<>();
         ssm.put("layer", mamba2 ? "Mamba2" : "Mamba1");

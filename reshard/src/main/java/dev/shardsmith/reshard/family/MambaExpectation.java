@@ -86,7 +86,7 @@ final class MambaExpectation {
             case MAMBA2 -> List.of("ds", "dm", "GN", "H", "h");
             case MAMBA3 -> List.of("di", "GN", "H", "h");
             case ATTENTION -> List.of("q", "kv", "mlp", "h");
-            case NONE -> List.of();
+            case NONE -> List.of("h");
         };
         for (String symbol : symbols) {
             if (whole.width(symbol) > 0) {

@@ -73,7 +73,7 @@ final class MambaWriter {
         return Planner.plan(source, writer.model, writer.layout);
     }
 
-    private void ranks(int world) throws CheckpointException {
+    private void ranks(int world) throws IOException {
         MambaDivisions divisions = MambaDivisions.planned(shapes, config, world, multiple(), options.rules());
         requireKnown(divisions.unknown(), world);
         for (int rank = 0; rank < world; rank++) {
@@ -103,6 +103,11 @@ final class MambaWriter {
             layout.addFile(content.image(TorchPickle.orderedDict(entries), path.substring(0, path.lastIndexOf('.'))));
         }
         layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
+        Optional<KeptConfig> kept = KeptConfig.of(source);
+        if (kept.isPresent() && !kept.get().fields().containsKey(MambaConfig.SECTION)) {
+            layout.addFile(HuggingFaceFiles.literal(
+                    KeptConfig.FILE, Json.write(kept.get().fields())));
+        }
     }
 
     private void requireKnown(List<String> unknown, int world) throws CheckpointException {
@@ -135,7 +140,7 @@ final class MambaWriter {
         return common > 0 && common % 128 != 0 ? Optional.of(common) : Optional.empty();
     }
 
-    private void huggingFace() throws CheckpointException {
+    private void huggingFace() throws IOException {
         boolean mamba1 = shapes.keySet().stream().anyMatch(name -> name.endsWith("mixer.x_proj.weight"));
         boolean mamba3 = shapes.keySet().stream().anyMatch(name -> name.endsWith("mixer.B_bias"));
         List<String> obstacles = new ArrayList<>(mamba3 ? List.of("Mamba-3 layers") : List.of());
@@ -161,7 +166,14 @@ final class MambaWriter {
             made.put("tie_word_embeddings", false);
         }
         files.finish(options.maxShardSize());
-        files.addConfig(source.layout() == ModelView.Layout.HUGGINGFACE ? source.config() : made);
+        if (source.layout() == ModelView.Layout.HUGGINGFACE) {
+            files.addConfig(source.config());
+        } else {
+            Optional<KeptConfig> kept = KeptConfig.of(source);
+            Optional<Map<String, Object>> same = kept.isPresent() ? kept.get().of(config, made) : Optional.empty();
+            made.put(MambaConfig.SECTION, config.fields());
+            files.addConfig(same.orElse(made));
+        }
     }
 
     private static CheckpointException refused(String problem) {

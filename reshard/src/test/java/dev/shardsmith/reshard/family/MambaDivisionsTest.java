@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
+import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.rule.Component;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.Placement;
@@ -27,6 +29,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class MambaDivisionsTest {
@@ -137,6 +140,132 @@ class MambaDivisionsTest {
             }
             assertThat(covered).isEqualTo(own.shape().elements());
         }
+    }
+
+    /** A head reads the B and C of its group, so a rank has whole groups; the reference refuses a rest. */
+    @ParameterizedTest
+    @CsvSource({
+        "8, 8, 4, ''",
+        "8, 4, 2, ''",
+        "8, 2, 2, ''",
+        "6, 3, 3, ''",
+        "8, 1, 1, ''",
+        "8, 1, 4, '1 groups of heads (ngroups) do not divide evenly by 4'",
+        "15, 3, 5, '3 groups of heads (ngroups) do not divide evenly by 5'",
+        "8, 4, 8, '4 groups of heads (ngroups) do not divide evenly by 8'",
+        "12, 6, 4, '6 groups of heads (ngroups) do not divide evenly by 4'"
+    })
+    void headsAndGroupsDecideWhichSizesAreAccepted(int heads, int groups, int world, String refused) throws Exception {
+        Map<String, Shape> shapes = mamba2(heads, groups, 5, 1);
+        MambaConfig config = new MambaConfig(Map.of("ssm_cfg", Map.of("ngroups", (long) groups)));
+        if (refused.isEmpty()) {
+            Division division = MambaDivisions.planned(shapes, config, world, Optional.empty(), List.of())
+                    .divisions()
+                    .get("backbone.layers.0.mixer.in_proj.weight");
+            long rows = 4L * heads / world + 10L * groups / world + heads / world;
+            for (int rank = 0; rank < world; rank++) {
+                assertThat(division.localShape(Shape.of(5L * heads + 10L * groups, 8), rank, world))
+                        .isEqualTo(Shape.of(rows, 8));
+            }
+        } else {
+            assertThatThrownBy(() -> MambaDivisions.planned(shapes, config, world, Optional.empty(), List.of()))
+                    .hasMessageContaining(refused)
+                    .hasMessageContaining("sizes that divide it: 1");
+        }
+    }
+
+    /** Ranks that were made with one group have B and C each: they are kept once, and compared. */
+    @Test
+    void oneGroupIsOnEveryRankAndKeptOnce() throws Exception {
+        Map<String, Shape> shard = mamba2(2, 1, 5, 1);
+        MambaConfig config = new MambaConfig(
+                Map.of("d_model", 8L, "ssm_cfg", Map.of("ngroups", 1L, "d_state", 5L, "headdim", 2L, "expand", 2L)));
+        MambaDivisions measured = MambaDivisions.measured(List.of(shard, shard, shard, shard), config, List.of());
+        String name = "backbone.layers.0.mixer.in_proj.weight";
+        assertThat(measured.shapes().get(name)).isEqualTo(Shape.of(5 * 8 + 2 * 5, 8));
+        List<Placement> placements =
+                measured.divisions().get(name).placements(measured.shapes().get(name), 3, 4);
+        assertThat(placements).extracting(Placement::component).containsExactly("z", "x", "B", "C", "dt");
+        assertThat(placements.get(2).logical()).isEqualTo(Box.slice(Shape.of(50, 8), 0, 32, 5));
+        assertThat(placements.get(4).logical()).isEqualTo(Box.slice(Shape.of(50, 8), 0, 48, 2));
+    }
+
+    /** The shapes of a Mamba-2 layer with heads of two channels. */
+    private static Map<String, Shape> mamba2(long heads, long groups, long states, int layers) {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        for (int layer = 0; layer < layers; layer++) {
+            String mixer = "backbone.layers." + layer + ".mixer.";
+            long channels = 2 * heads + 2 * groups * states;
+            shapes.put(mixer + "A_log", Shape.of(heads));
+            shapes.put(mixer + "D", Shape.of(heads));
+            shapes.put(mixer + "dt_bias", Shape.of(heads));
+            shapes.put(mixer + "in_proj.weight", Shape.of(2 * heads + channels + heads, 8));
+            shapes.put(mixer + "conv1d.weight", Shape.of(channels, 1, 4));
+            shapes.put(mixer + "norm.weight", Shape.of(2 * heads));
+            shapes.put(mixer + "out_proj.weight", Shape.of(8, 2 * heads));
+        }
+        return shapes;
+    }
+
+    @Test
+    void aRankWithOtherHeadsThanChannelsIsNamed() {
+        Map<String, Shape> odd = new LinkedHashMap<>(mamba2(4, 2, 5, 1));
+        for (String name : List.of("A_log", "D", "dt_bias")) {
+            odd.put("backbone.layers.0.mixer." + name, Shape.of(2));
+        }
+        odd.put("backbone.layers.0.mixer.in_proj.weight", Shape.of(8 + 28 + 2, 8));
+        MambaConfig config = new MambaConfig(Map.of("ssm_cfg", Map.of("ngroups", 4L)));
+        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mamba2(4, 2, 5, 1), odd), config, List.of()))
+                .hasMessageContaining("rank 0 of 2 holds 4 of 6 heads, but 8 of 16 channels of the scan");
+    }
+
+    @Test
+    void anotherMultipleThanTheUsualIsFoundAndSaid() throws Exception {
+        List<Map<String, Shape>> ranks = List.of(mlp(64), mlp(48), mlp(48));
+        MambaDivisions measured = MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of());
+        assertThat(measured.warnings()).containsExactly("MLP channels are divided in multiples of 16, not of 32");
+        assertThat(measured.shapes().get("backbone.layers.0.mlp.fc1.weight")).isEqualTo(Shape.of(320, 4));
+    }
+
+    @Test
+    void theOneRankThatFitsNothingIsNamed() {
+        List<Map<String, Shape>> ranks = List.of(mlp(1792), mlp(1792), mlp(1664), mlp(1600));
+        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of()))
+                .hasMessageContaining("rank 3 of 4 holds 1600 up rows, the rule gives it 1664: off by 64")
+                .hasMessageContaining("no multiple_of gives [1792, 1792, 1664, 1600]");
+    }
+
+    @Test
+    void aLostRankShowsAgainstTheConfig() {
+        MambaConfig config = new MambaConfig(Map.of("d_model", 4L, "d_intermediate", 384L));
+        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mlp(128), mlp(128)), config, List.of()))
+                .isInstanceOf(CheckpointException.class)
+                .satisfies(e -> assertThat(((CheckpointException) e).kind()).isEqualTo(Kind.INCOMPLETE))
+                .hasMessageContaining("256 MLP channels (d_intermediate) where config.json says 384")
+                .hasMessageContaining("see whether the file of a rank is missing");
+    }
+
+    @Test
+    void parametersThatOnlyLaterRanksHaveAreNotLost() {
+        Map<String, Shape> more = new LinkedHashMap<>(mlp(128));
+        more.put("backbone.layers.0.mlp.extra", Shape.of(1));
+        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mlp(128), more), new MambaConfig(Map.of()), List.of()))
+                .hasMessageContaining("rank 1 of 2 has this parameter, but rank 0 does not");
+    }
+
+    @Test
+    void replicatedParametersHaveOneShape() {
+        Map<String, Shape> one = Map.of("backbone.norm_f.weight", Shape.of(8));
+        Map<String, Shape> other = Map.of("backbone.norm_f.weight", Shape.of(6));
+        assertThatThrownBy(() -> MambaDivisions.measured(List.of(one, other), new MambaConfig(Map.of()), List.of()))
+                .hasMessageContaining("rank 1 of 2 has shape [6], but rank 0 has [8]");
+    }
+
+    private static Map<String, Shape> mlp(long channels) {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        shapes.put("backbone.layers.0.mlp.fc1.weight", Shape.of(2 * channels, 4));
+        shapes.put("backbone.layers.0.mlp.fc2.weight", Shape.of(4, channels));
+        return shapes;
     }
 
     @Test

@@ -8,6 +8,7 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.json.Json;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
@@ -18,6 +19,7 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.testdata.CountedWeights;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -32,6 +34,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -151,6 +154,26 @@ class MambaConversionTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"MEGATRON", "TORCH_DIST", "HUGGINGFACE", "SAFETENSORS"})
+    void aCastOfAHybridLeavesSensitiveParametersAlone(Layout layout) throws Exception {
+        Path source = TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2");
+        Map<String, DType> before = types(source);
+        assertThat(before).containsEntry("decoder.layers.0.mixer.A_log", DType.F32);
+        ConversionOptions.Builder options = new ConversionOptions.Builder();
+        options.to = Optional.of(layout);
+        options.dtype = Optional.of(DType.F16);
+        convert(source, folder.resolve("kept"), options);
+        Map<String, DType> after = types(folder.resolve("kept"));
+        assertThat(after).hasSameSizeAs(before);
+        // Parameters that are in bfloat16 already are sensitive no more: dt_bias is cast.
+        after.forEach((name, type) ->
+                assertThat(type).as(name).isEqualTo(name.matches(".*\\.(A_log|D)") ? DType.F32 : DType.F16));
+        options.castSensitive = true;
+        convert(source, folder.resolve("cast"), options);
+        assertThat(types(folder.resolve("cast")).values()).containsOnly(DType.F16);
+    }
+
+    @ParameterizedTest
     @CsvSource({"MAMBA_SSM", "HUGGINGFACE", "SAFETENSORS", "PT"})
     void aCastLeavesSensitiveParametersAloneUnlessAsked(Layout layout) throws Exception {
         Path source = TestData.path("hf", "mamba2_as_mamba_ssm");
@@ -170,6 +193,122 @@ class MambaConversionTest {
         Path cast = folder.resolve("cast");
         assertThat(convert(source, cast, options)).noneMatch(note -> note.contains("cast-sensitive"));
         assertThat(types(cast).values()).containsOnly(DType.BF16);
+    }
+
+    /** Eight groups, an untied head, options that Hugging Face has no field for: all of it comes back. */
+    @Test
+    void configsComeBackAsTheyWere() throws Exception {
+        Map<String, long[]> shapes = new LinkedHashMap<>();
+        shapes.put("backbone.embedding.weight", new long[] {24, 16});
+        shapes.put("backbone.layers.0.norm.weight", new long[] {16});
+        String mixer = "backbone.layers.0.mixer.";
+        shapes.put(mixer + "dt_bias", new long[] {8});
+        shapes.put(mixer + "A_log", new long[] {8});
+        shapes.put(mixer + "D", new long[] {8});
+        shapes.put(mixer + "in_proj.weight", new long[] {32 + 32 + 2 * 32 + 8, 16});
+        shapes.put(mixer + "conv1d.weight", new long[] {32 + 2 * 32, 1, 4});
+        shapes.put(mixer + "conv1d.bias", new long[] {32 + 2 * 32});
+        shapes.put(mixer + "norm.weight", new long[] {32});
+        shapes.put(mixer + "out_proj.weight", new long[] {16, 32});
+        shapes.put("backbone.norm_f.weight", new long[] {16});
+        shapes.put("lm_head.weight", new long[] {24, 16});
+        Path source = folder.resolve("source");
+        CountedWeights.write(source.resolve("model.safetensors"), shapes);
+        String config = """
+                {"d_model": 16, "d_intermediate": 0, "n_layer": 1, "vocab_size": 21,
+                 "ssm_cfg": {"layer": "Mamba2", "ngroups": 8, "d_state": 4, "headdim": 4, "dt_limit": [0.0, Infinity],
+                             "A_init_range": [1, 16]},
+                 "attn_layer_idx": [], "attn_cfg": {}, "rms_norm": true, "residual_in_fp32": true,
+                 "fused_add_norm": true, "pad_vocab_size_multiple": 8, "tie_embeddings": false}""";
+        Files.writeString(source.resolve("config.json"), config);
+        Path huggingFace = folder.resolve("hf");
+        Path ranks = folder.resolve("ranks");
+        Path back = folder.resolve("back");
+        convert(source, huggingFace, Layout.HUGGINGFACE, 1);
+        Map<String, Object> made = json(huggingFace.resolve("config.json"));
+        assertThat(made)
+                .containsEntry("n_groups", 8L)
+                .containsEntry("vocab_size", 24L)
+                .containsEntry("num_heads", 8L)
+                .containsEntry("tie_word_embeddings", false);
+        convert(huggingFace, ranks, Layout.MAMBA_SSM, 8);
+        assertThat(json(ranks.resolve("config.json"))).isEqualTo(json(source.resolve("config.json")));
+        convert(ranks, back, Layout.HUGGINGFACE, 1);
+        assertThat(json(back.resolve("config.json"))).isEqualTo(made);
+        assertThat(digests(back)).isEqualTo(digests(source));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"mamba2,safetensors,2", "mamba,bin,5", "mamba2_tied,safetensors,1"})
+    void configsOfHuggingFaceComeBackAsTheyWere(String model, String form, int world) throws Exception {
+        Path source = TestData.path("hf", model, form);
+        Path ranks = folder.resolve("ranks");
+        Path whole = folder.resolve("whole");
+        Path back = folder.resolve("back");
+        convert(source, ranks, Layout.MAMBA_SSM, world);
+        convert(ranks, whole, Layout.MAMBA_SSM, 1);
+        convert(whole, back, Layout.HUGGINGFACE, 1);
+        assertThat(json(back.resolve("config.json"))).isEqualTo(json(source.resolve("config.json")));
+        assertThat(digests(back)).isEqualTo(digests(source));
+        // A config that was changed since is not overruled by what was kept.
+        String changed = Files.readString(whole.resolve("config.json")).replace("\"d_conv\": 4", "\"d_conv\": 3");
+        Files.writeString(whole.resolve("config.json"), changed);
+        convert(whole, folder.resolve("other"), Layout.HUGGINGFACE, 1);
+        assertThat(json(folder.resolve("other").resolve("config.json"))).containsEntry("conv_kernel", 3L);
+    }
+
+    /** The same model under other names; each is said in the description. */
+    @ParameterizedTest
+    @CsvSource({
+        "backbone., backbone., ''",
+        "model., model., names begin with model.",
+        "'', '', names without backbone.",
+        "model.backbone., model., names begin with model.backbone.",
+        "module.backbone., module., names begin with module.backbone."
+    })
+    void findsTheModelUnderAnyPrefix(String layers, String head, String remark) throws Exception {
+        Map<String, long[]> shapes = new LinkedHashMap<>();
+        Map<String, long[]> canonical = new LinkedHashMap<>();
+        String[] names = {
+            "embedding.weight 24 8",
+            "layers.0.norm.weight 8",
+            "layers.0.mixer.A_log 16 4",
+            "layers.0.mixer.D 16",
+            "layers.0.mixer.in_proj.weight 32 8",
+            "layers.0.mixer.conv1d.weight 16 1 4",
+            "layers.0.mixer.x_proj.weight 9 16",
+            "layers.0.mixer.dt_proj.weight 16 1",
+            "layers.0.mixer.dt_proj.bias 16",
+            "layers.0.mixer.out_proj.weight 8 16",
+            "norm_f.weight 8",
+            "lm_head.weight 24 8"
+        };
+        for (String name : names) {
+            String[] words = name.split(" ");
+            long[] shape = Stream.of(words).skip(1).mapToLong(Long::parseLong).toArray();
+            boolean isHead = words[0].startsWith("lm_head");
+            String prefix = head.equals("backbone.") ? "" : head;
+            shapes.put(isHead ? prefix + words[0] : layers + words[0], shape);
+            canonical.put((isHead ? "" : "backbone.") + words[0], shape);
+        }
+        String config = "{\"d_model\": 8, \"n_layer\": 1, \"ssm_cfg\": {\"d_state\": 4}, \"tie_embeddings\": false}";
+        Path odd = folder.resolve("odd");
+        Path plain = folder.resolve("plain");
+        CountedWeights.write(odd.resolve("model.safetensors"), shapes);
+        CountedWeights.write(plain.resolve("model.safetensors"), canonical);
+        Files.writeString(odd.resolve("config.json"), config);
+        Files.writeString(plain.resolve("config.json"), config);
+        assertThat(digests(odd)).isEqualTo(digests(plain)).containsKey("lm_head.weight");
+        try (ModelView view = Checkpoints.open(odd, OpenOptions.defaults())) {
+            assertThat(view.unknown()).isEmpty();
+            assertThat(view.description()).endsWith(remark);
+        }
+    }
+
+    private static Map<String, Object> json(Path file) throws IOException {
+        try (FilePool pool = new FilePool()) {
+            return Json.readObject(pool.file(file));
+        }
     }
 
     /** Ranks, each with one row-parallel bias of two elements. */

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.PlanExecutor;
@@ -14,10 +16,16 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.reshard.view.RankShard;
+import dev.shardsmith.testdata.CountedWeights;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -72,6 +80,81 @@ class NemotronConversionTest {
                             + entry.getValue().get("sha256").asText());
         }
         assertThat(weights(back)).isEqualTo(expected);
+    }
+
+    /** Every element of the source is its own number, so that each component's rows can be told apart on each rank. */
+    @ParameterizedTest
+    @CsvSource({"1", "2", "4"})
+    void everyRankGetsItsRowsOfEachComponent(int world) throws Exception {
+        Path fixture = TestData.path("hf", "nemotron_h_nomoe", "safetensors");
+        Map<String, long[]> shapes = new TreeMap<>();
+        try (ModelView view = Checkpoints.open(fixture, OpenOptions.defaults());
+                FilePool pool = new FilePool()) {
+            for (Path file : view.files().files()) {
+                if (file.toString().endsWith(".safetensors")) {
+                    WeightFiles.open(pool, List.of(file))
+                            .tensors()
+                            .forEach((name, tensor) ->
+                                    shapes.put(name, tensor.shape().toArray()));
+                }
+            }
+        }
+        Path source = folder.resolve("source");
+        CountedWeights.write(source.resolve("model.safetensors"), shapes);
+        Files.copy(fixture.resolve("config.json"), source.resolve("config.json"));
+        ConversionOptions.Builder sizes = new ConversionOptions.Builder();
+        sizes.to = Optional.of(Layout.MEGATRON);
+        sizes.tensor = OptionalInt.of(world);
+        convert(source, folder.resolve("megatron"), sizes);
+
+        JsonNode config =
+                new ObjectMapper().readTree(source.resolve("config.json").toFile());
+        int heads = config.get("mamba_num_heads").asInt();
+        int inner = heads * config.get("mamba_head_dim").asInt();
+        int shared =
+                config.get("n_groups").asInt() * config.get("ssm_state_size").asInt();
+        try (ModelView view = Checkpoints.open(folder.resolve("megatron"), OpenOptions.defaults())) {
+            assertThat(view.ranks()).hasSize(world);
+            for (RankShard rank : view.ranks()) {
+                String mixer = "decoder.layers.0.mixer.";
+                check(shapes, rank, world, mixer + "in_proj.weight", inner, inner, shared, shared, heads);
+                check(shapes, rank, world, mixer + "conv1d_weight", inner, shared, shared);
+                check(shapes, rank, world, mixer + "conv1d_bias", inner, shared, shared);
+                check(shapes, rank, world, mixer + "A_log", heads);
+                check(shapes, rank, world, mixer + "norm.weight", inner);
+            }
+        }
+    }
+
+    /** The numbers of a rank's rows are those of its share of each component. */
+    private static void check(Map<String, long[]> shapes, RankShard rank, int world, String name, int... components)
+            throws IOException {
+        String stored = name.replace("decoder.", "backbone.").replace("conv1d_", "conv1d.");
+        long start = 0;
+        for (Map.Entry<String, long[]> entry : shapes.entrySet()) {
+            if (entry.getKey().equals(stored)) {
+                break;
+            }
+            start += Shape.of(entry.getValue()).elements();
+        }
+        long width = Shape.of(shapes.get(stored)).elements() / shapes.get(stored)[0];
+        List<Float> expected = new ArrayList<>();
+        int base = 0;
+        for (int component : components) {
+            int own = component / world;
+            for (long element = 0; element < own * width; element++) {
+                expected.add((float) (start + (base + rank.tensor() * own) * width + element));
+            }
+            base += component;
+        }
+        assertThat(base).isEqualTo((int) shapes.get(stored)[0]);
+        FloatBuffer found = ByteBuffer.wrap(Tensors.bytes(rank.tensors().get(name)))
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .asFloatBuffer();
+        for (float number : expected) {
+            assertThat(found.get()).as(name + " on rank " + rank.tensor()).isEqualTo(number);
+        }
+        assertThat(found.hasRemaining()).isFalse();
     }
 
     @ParameterizedTest

@@ -13,6 +13,7 @@ import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class ChunkedScanTest {
 
@@ -52,6 +53,21 @@ final class ChunkedScanTest {
                         .isLessThan(1e-5);
             }
         });
+    }
+
+    /** Head h reads group h / (heads / groups), in chunks as token by token. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 8})
+    void anyNumberOfGroupsGivesWhatTheRecurrenceGives(int groups) {
+        RandomGenerator random = Cases.random(29 + groups);
+        ScanProblem problem = RandomScans.plain(random, new ScanShape(2, 37, 8, 4, groups, 5));
+        ReferenceScan.Result reference = ReferenceScan.run(problem);
+        for (int chunk : new int[] {1, 5, 16, 64}) {
+            ScanResult chunked = ChunkedScan.run(problem, chunk);
+            assertThat(relative(widened(chunked.y()), reference.y())).isLessThan(1e-5);
+            assertThat(relative(widened(chunked.finalState()), reference.finalState()))
+                    .isLessThan(1e-5);
+        }
     }
 
     @Test

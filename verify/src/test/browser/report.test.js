@@ -65,7 +65,7 @@ const lowContrast = page => page.evaluate(() => {
 async function looks(browser) {
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [360, 1440]) {
-      for (const file of ['diff.html', 'inspect.html']) {
+      for (const file of ['diff.html', 'inspect.html', 'verify.html']) {
         const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
         const page = await open(context, file);
         await page.locator('.cell').nth(4).click();

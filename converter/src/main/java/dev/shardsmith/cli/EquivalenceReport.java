@@ -10,6 +10,8 @@ import dev.shardsmith.verify.check.LayerRow;
 import dev.shardsmith.verify.check.LogitsComparison;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.report.ReportDocument;
+import dev.shardsmith.verify.report.VerifyReport;
 import java.io.IOException;
 import java.util.Locale;
 import java.util.Optional;
@@ -62,6 +64,11 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                                 LogitsComparison.TOP,
                                 real(found.divergence()))));
         out.line(equivalent() ? out.ink(Ink.GREEN, "equivalent") : out.ink(Ink.RED, "not equivalent"));
+    }
+
+    /** The result as a page; {@code left} and {@code right} say what was compared. */
+    ReportDocument document(String left, String right) {
+        return VerifyReport.of(left, right, report, device, logits, Version.TOOL + " " + Version.current());
     }
 
     void write(JsonGenerator json) throws IOException {

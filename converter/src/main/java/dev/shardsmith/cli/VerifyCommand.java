@@ -11,6 +11,7 @@ import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
 import dev.shardsmith.verify.forward.Timeline;
+import dev.shardsmith.verify.report.HtmlReport;
 import dev.shardsmith.verify.report.TimelinePicture;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -64,7 +65,8 @@ final class VerifyCommand implements Command {
                         "timeline",
                         "FILE.svg",
                         "draw when each layer was read and computed, and report how the time went"),
-                Flags.json());
+                Flags.json(),
+                Flags.html());
         Opening.FLAGS.forEach(options::addOption);
         return options;
     }
@@ -83,6 +85,7 @@ final class VerifyCommand implements Command {
         CheckOptions options = options(line);
         Optional<Path> picture = line.file("timeline");
         Timeline timeline = new Timeline();
+        Optional<Path> html = line.file("html");
         try (ModelView left = Opening.open(line.path(0), line, out);
                 ModelView right = Opening.open(line.path(1), line, out)) {
             LayeredModel leftModel = CheckpointModels.of(left, Map.of());
@@ -106,6 +109,9 @@ final class VerifyCommand implements Command {
                 out.line("B  " + Opening.describe(right));
                 printed.print(out);
                 times.ifPresent(found -> found.print(out));
+            }
+            if (html.isPresent()) {
+                HtmlReport.write(printed.document(Opening.describe(left), Opening.describe(right)), html.get());
             }
             return exit;
         }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.testdata.TestData;
 import dev.shardsmith.verify.forward.NpyFile;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,17 +37,23 @@ final class VerifyCommandTest {
     }
 
     @Test
-    void aGatedProjectionCutAsOneBlockIsNamedWithItsLayer() {
+    void aGatedProjectionCutAsOneBlockIsNamedWithItsLayer() throws IOException {
+        Path page = folder.resolve("verify.html");
         CommandRun run = CommandRun.of(
                 "verify",
                 GATED.resolve("tp1pp1").toString(),
                 GATED.resolve("tp2pp1").toString(),
                 "--device",
-                "cpu");
+                "cpu",
+                "--html",
+                page.toString());
 
         assertThat(run.exit()).isEqualTo(ExitCode.NO);
         assertThat(run.lines())
                 .anyMatch(line -> line.endsWith("DIFFERENT: the gated projection was cut over ranks as one block"));
+        assertThat(Files.readString(page))
+                .contains("compute something else")
+                .contains("the gated projection was cut over ranks as one block");
     }
 
     @Test

@@ -141,6 +141,7 @@ public final class DiffReport {
 
     private static StateTable state(List<StateDifference> differences) {
         return new StateTable(
+                StateTable.STATE,
                 "These differences do not count: a conversion has to change some options.",
                 List.of("where", "left", "right"),
                 differences.stream()

@@ -60,7 +60,8 @@ public final class InspectReport {
         tensors(report, inspection, surveys);
         List<List<String>> rows =
                 state.stream().map(leaf -> List.of(leaf.path(), leaf.text())).toList();
-        report.state(new StateTable("As saved, nothing is executed.", List.of("where", "value"), rows));
+        report.state(
+                new StateTable(StateTable.STATE, "As saved, nothing is executed.", List.of("where", "value"), rows));
         return report.footer(footer).build();
     }
 

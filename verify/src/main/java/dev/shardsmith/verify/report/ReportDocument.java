@@ -172,15 +172,19 @@ public record ReportDocument(
     public record Histogram(double min, double max, double[] counts) {}
 
     /**
-     * Options and other state.
+     * A table beside that of the tensors: options and other state, or results.
      *
+     * @param title the heading
      * @param hint one sentence above the table
      * @param columns titles
      * @param rows cells, as many as titles
      */
-    public record StateTable(String hint, List<String> columns, List<List<String>> rows) {
+    public record StateTable(String title, String hint, List<String> columns, List<List<String>> rows) {
+        /** The heading over options and other state. */
+        public static final String STATE = "Options and other state";
+
         /** No table. */
-        public static final StateTable NONE = new StateTable("", List.of(), List.of());
+        public static final StateTable NONE = new StateTable("", "", List.of(), List.of());
     }
 
     /** Checks that every row has a value for each column. */

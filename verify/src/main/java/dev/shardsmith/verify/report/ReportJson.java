@@ -136,6 +136,7 @@ final class ReportJson {
     }
 
     private void state(ReportDocument.StateTable table) throws IOException {
+        json.writeStringField("stateTitle", table.title());
         json.writeStringField("stateHint", table.hint());
         json.writeArrayFieldStart("stateColumns");
         for (String column : table.columns()) {

@@ -78,6 +78,7 @@ public final class ValidateReport {
 
     private static StateTable launch(List<LaunchRow> rows) {
         return new StateTable(
+                "Launch script",
                 "Options of the launch script against the checkpoint.",
                 List.of("option", "given", "checkpoint", "verdict", "what to do"),
                 rows.stream()

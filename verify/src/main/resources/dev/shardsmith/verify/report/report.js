@@ -113,7 +113,7 @@
       : 1 + Math.min(STEPS - 2, Math.floor(Math.log(value / low) / Math.log(high / low) * (STEPS - 1)));
     show('layers');
     byId('layers-hint').textContent = 'One cell a layer, in order. Colour: ' + metric
-      + '. Choose a layer to see its tensors; arrow keys move between layers.';
+      + `. Choose a layer to see ${byLayer.size > 0 ? 'its tensors' : 'what is said of it'}; arrow keys move between layers.`;
     const buttons = cells.map((cell, i) => {
       const kind = kinds.findIndex(known => known[0] === cell.symbol);
       const button = element('button', {type: 'button',
@@ -395,6 +395,7 @@
   }
   if (data.state.length > 0) {
     show('state');
+    byId('state-title').textContent = data.stateTitle;
     byId('state-hint').textContent = data.stateHint;
     for (const label of data.stateColumns) byId('state-head').append(element('th', {scope: 'col', textContent: label}));
     stateRows(0, FIRST);

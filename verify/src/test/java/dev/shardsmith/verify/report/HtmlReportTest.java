@@ -56,6 +56,23 @@ class HtmlReportTest {
     }
 
     @Test
+    void aForwardCheckTellsTheFirstDivergenceAndWhatExplainsIt() {
+        ReportDocument report = SampleReports.verify();
+        assertThat(report.verdict()).isEqualTo("1 of 32 parts compute something else");
+        assertThat(report.tone()).isEqualTo(ReportDocument.Tone.BAD);
+        assertThat(report.facts()).contains(new ReportDocument.Fact("first divergence", "layer 7, attention"));
+        assertThat(report.findings()).singleElement().satisfies(finding -> {
+            assertThat(finding.message())
+                    .isEqualTo("the results differ by 0.830, rounding explains 3.00e-06, at token 17, channel 203: "
+                            + "the gated projection was cut over ranks as one block");
+        });
+        assertThat(report.layers().orElseThrow().cells())
+                .filteredOn(cell -> cell.value() > 0)
+                .singleElement()
+                .satisfies(cell -> assertThat(cell.label()).isEqualTo("7"));
+    }
+
+    @Test
     void aRowNeedsAValueForEachColumn() {
         ReportDocument.Builder report =
                 ReportDocument.of("diff", "", ReportDocument.Tone.GOOD).column("max abs", ReportDocument.Unit.NUMBER);
@@ -73,10 +90,11 @@ class HtmlReportTest {
         Files.createDirectories(folder);
         HtmlReport.write(SampleReports.diff(), folder.resolve("diff.html"));
         HtmlReport.write(SampleReports.inspect(), folder.resolve("inspect.html"));
+        HtmlReport.write(SampleReports.verify(), folder.resolve("verify.html"));
         HtmlReport.write(SampleReports.large(), folder.resolve("large.html"));
         try (var files = Files.list(folder)) {
             assertThat(files.map(Path::getFileName).map(Path::toString))
-                    .contains("diff.html", "inspect.html", "large.html");
+                    .contains("diff.html", "inspect.html", "verify.html", "large.html");
         }
         assertThat(Files.readString(folder.resolve("large.html"))).endsWith("</html>\n");
     }

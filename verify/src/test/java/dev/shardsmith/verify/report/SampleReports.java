@@ -1,6 +1,8 @@
 package dev.shardsmith.verify.report;
 
 import dev.shardsmith.testdata.Cases;
+import dev.shardsmith.verify.check.CheckReport;
+import dev.shardsmith.verify.check.LayerRow;
 import dev.shardsmith.verify.report.ReportDocument.Fact;
 import dev.shardsmith.verify.report.ReportDocument.Finding;
 import dev.shardsmith.verify.report.ReportDocument.Histogram;
@@ -22,6 +24,35 @@ final class SampleReports {
     private static final String PATTERN = "M-M-M-M*-M-M-M-M*-M-M-M-M*-M-ME";
 
     private SampleReports() {}
+
+    /** A report of a forward check in which one layer is wrong. */
+    static ReportDocument verify() {
+        List<LayerRow> rows = new ArrayList<>();
+        rows.add(
+                new LayerRow(0, Optional.empty(), "embedding", 0, 0, 3.1, true, Optional.empty(), 0, Optional.empty()));
+        for (int layer = 0; layer < PATTERN.length(); layer++) {
+            boolean ok = layer != 7;
+            String kind = PATTERN.charAt(layer) == 'M' ? "mamba" : PATTERN.charAt(layer) == '*' ? "attention" : "mlp";
+            rows.add(new LayerRow(
+                    layer + 1,
+                    Optional.of(layer),
+                    kind,
+                    ok ? 1e-7 * layer : 0.83,
+                    3e-6,
+                    4.2,
+                    ok,
+                    Optional.of(new LayerRow.Place(17, 203)),
+                    0,
+                    ok ? Optional.empty() : Optional.of("the gated projection was cut over ranks as one block")));
+        }
+        return VerifyReport.of(
+                "/checkpoints/hybrid-8b: megatron, TP 1, PP 1, pattern " + PATTERN,
+                "/exports/hybrid-8b-tp8: megatron, TP 8, PP 1, pattern " + PATTERN,
+                new CheckReport(rows),
+                "CPU, 16 threads",
+                Optional.empty(),
+                "shardsmith 0.1.0");
+    }
 
     /** A report of a diff with differences in some layers. */
     static ReportDocument diff() {
@@ -101,6 +132,7 @@ final class SampleReports {
                 Optional.empty(),
                 List.of()));
         report.state(new StateTable(
+                StateTable.STATE,
                 "Not counted: a conversion has to change some of it.",
                 List.of("where", "left", "right"),
                 List.of(

@@ -1,5 +1,6 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Piece;
@@ -12,6 +13,7 @@ import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The sums of a checkpoint, without reading tensor data.
@@ -62,12 +64,14 @@ record CheckpointSummary(
      * that each shard of a carelessly split model can be as large as the model.
      */
     private static long wasted(ModelView view) throws IOException {
-        Map<String, Long> unseen = new HashMap<>();
+        Map<Object, Long> unseen = new HashMap<>();
         for (RankShard rank : view.ranks()) {
             for (LogicalTensor tensor : rank.tensors().values()) {
                 for (Piece piece : tensor.pieces()) {
                     StoredTensor data = piece.data();
-                    String storage = data.source().name();
+                    Optional<ByteSource.FileRange> range = data.source().inFile();
+                    Object storage =
+                            range.isPresent() ? range.get() : data.source().name();
                     long size = unseen.containsKey(storage)
                             ? unseen.get(storage)
                             : data.source().size();

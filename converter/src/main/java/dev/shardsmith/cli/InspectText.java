@@ -145,16 +145,14 @@ final class InspectText {
                     tensor.dtype().shortName(),
                     tensor.shape().toString(),
                     ByteSize.format(tensor.bytes())));
-            Shares shares = holders.of(tensor);
-            if (staged) {
-                cells.add(shares.boxes().keySet().stream()
-                        .flatMap(file -> holders.rank(file).stream())
-                        .map(rank -> String.valueOf(rank.pipeline()))
-                        .distinct()
-                        .collect(Collectors.joining(",")));
-            }
-            if (several) {
-                cells.add(holders.bar(shares, BAR));
+            if (staged || several) {
+                Shares shares = holders.of(tensor);
+                if (staged) {
+                    cells.add(stages(shares, holders));
+                }
+                if (several) {
+                    cells.add(holders.bar(shares, BAR));
+                }
             }
             if (roomy) {
                 cells.add(tensor.division());
@@ -167,6 +165,14 @@ final class InspectText {
             out.line();
             Wrapping.lines(LEGEND, out.terminal().columns()).forEach(out::line);
         }
+    }
+
+    private static String stages(Shares shares, Holders holders) {
+        return shares.boxes().keySet().stream()
+                .flatMap(file -> holders.rank(file).stream())
+                .map(rank -> String.valueOf(rank.pipeline()))
+                .distinct()
+                .collect(Collectors.joining(","));
     }
 
     void statistics(List<TensorSurvey> surveys) {

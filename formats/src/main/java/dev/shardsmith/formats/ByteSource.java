@@ -52,7 +52,7 @@ public interface ByteSource {
                     part + " claims " + length + " bytes at byte " + offset + ", but " + name() + " is " + size()
                             + " bytes long");
         }
-        return new ByteSourceSlice(this, part.isEmpty() ? name() : name() + "!" + part, offset, length);
+        return new ByteSourceSlice(this, this, part, offset, length);
     }
 
     /** Bytes [position, position + length) in an array; the caller has checked the length against a limit. */

@@ -4,13 +4,25 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Optional;
 
-/** A part of another source; the bounds were checked by {@link ByteSource#slice}. */
-record ByteSourceSlice(ByteSource whole, String name, long start, long size) implements ByteSource {
+/**
+ * A part of another source; the bounds were checked by {@link ByteSource#slice}.
+ *
+ * @param whole what it is a part of
+ * @param trail what the name is made of: that of the part around it and, if it is not empty, {@code part}. Names are rarely
+ *     asked for, and a file may have a hundred thousand parts
+ * @param part the last step of the name
+ */
+record ByteSourceSlice(ByteSource whole, ByteSource trail, String part, long start, long size) implements ByteSource {
+    @Override
+    public String name() {
+        return part.isEmpty() ? trail.name() : trail.name() + "!" + part;
+    }
+
     @Override
     public void read(long position, ByteBuffer target) throws IOException {
         if (position < 0 || position > size || target.remaining() > size - position) {
             throw CheckpointException.truncated(
-                    name, position, "needs " + target.remaining() + " bytes, but the data ends at byte " + size);
+                    name(), position, "needs " + target.remaining() + " bytes, but the data ends at byte " + size);
         }
         whole.read(start + position, target);
     }
@@ -21,10 +33,10 @@ record ByteSourceSlice(ByteSource whole, String name, long start, long size) imp
     }
 
     @Override
-    public ByteSource slice(String part, long offset, long length) throws CheckpointException {
-        ByteSource slice = ByteSource.super.slice(part, offset, length);
+    public ByteSource slice(String step, long offset, long length) throws CheckpointException {
+        ByteSource slice = ByteSource.super.slice(step, offset, length);
         return slice instanceof ByteSourceSlice nested
-                ? new ByteSourceSlice(whole, nested.name, start + nested.start, nested.size)
+                ? new ByteSourceSlice(whole, this, step, start + nested.start, nested.size)
                 : slice;
     }
 }

@@ -1,7 +1,6 @@
 package dev.shardsmith.formats;
 
 import java.util.Arrays;
-import java.util.stream.Collectors;
 
 /** Sizes of a tensor's dimensions, outermost first; immutable, every size at least 0, the product below 2^63. */
 public final class Shape {
@@ -90,6 +89,10 @@ public final class Shape {
     /** {@code [4096, 128]}; {@code []} for a scalar. */
     @Override
     public String toString() {
-        return Arrays.stream(sizes).mapToObj(Long::toString).collect(Collectors.joining(", ", "[", "]"));
+        StringBuilder text = new StringBuilder("[");
+        for (int dim = 0; dim < sizes.length; dim++) {
+            text.append(dim == 0 ? "" : ", ").append(sizes[dim]);
+        }
+        return text.append(']').toString();
     }
 }

@@ -5,11 +5,17 @@ import dev.shardsmith.formats.pickle.PickleListener;
 import dev.shardsmith.formats.pickle.PyGlobal;
 import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PyValue;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Set;
 
 /** Notes the first call of a pickle that would do harm, so that the file is neither trusted nor copied. */
 final class DangerousCalls implements PickleListener {
     private PyGlobal callable;
     private long offset;
+
+    /** What was called and is harmless, whatever it is called with; most calls of a file are of the same few functions. */
+    private final Set<PyGlobal> harmless = Collections.newSetFromMap(new IdentityHashMap<>());
 
     @Override
     public void imported(PyGlobal global, long at) {
@@ -18,11 +24,14 @@ final class DangerousCalls implements PickleListener {
 
     @Override
     public void called(PyObject.Kind kind, PyValue what, PyValue args, long at) {
-        if (callable == null
-                && what instanceof PyGlobal global
-                && GlobalPolicy.riskOfCall(global, args) == GlobalRisk.DANGEROUS) {
+        if (callable != null || !(what instanceof PyGlobal global) || harmless.contains(global)) {
+            return;
+        }
+        if (GlobalPolicy.riskOfCall(global, args) == GlobalRisk.DANGEROUS) {
             callable = global;
             offset = at;
+        } else if (!GlobalPolicy.dependsOnArguments(global)) {
+            harmless.add(global);
         }
     }
 

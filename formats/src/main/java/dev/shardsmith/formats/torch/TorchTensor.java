@@ -90,6 +90,9 @@ public record TorchTensor(
     }
 
     TorchTensor withRequiresGrad(boolean required) {
+        if (required == requiresGrad) {
+            return this;
+        }
         return new TorchTensor(
                 kind,
                 type,

@@ -21,9 +21,8 @@ import java.util.Set;
 final class ZipArchive {
     private final ByteSource source;
     private final ZipFindings findings;
-    private final List<ZipRecord> records = new ArrayList<>();
-    private final Map<String, ZipRecord> byName = new HashMap<>();
-    private final Set<String> foldedNames = new HashSet<>();
+    private List<ZipRecord> records = List.of();
+    private Map<String, ZipRecord> byName = Map.of();
     private String folder = "";
 
     private ZipArchive(ByteSource source, boolean strict) {
@@ -84,9 +83,12 @@ final class ZipArchive {
         long shift = leadingBytes(directory);
         List<ZipRecord> entries = new ZipEntries(source, directory, shift, findings).read();
         new ZipHeaders(source, directory.offset() + shift, limits.headerWindow(), findings).complete(entries);
+        records = new ArrayList<>(entries.size());
+        byName = new HashMap<>(entries.size() * 4 / 3 + 1);
         for (ZipRecord record : entries) {
             add(record);
         }
+        checkFoldedNames();
         if (directory.trailing() > 0) {
             findings.report(
                     ZipProblem.Kind.TRAILING_BYTES,
@@ -130,14 +132,32 @@ final class ZipArchive {
                     record.headerOffset(),
                     "record " + record.name() + " lies outside the archive's folder " + folder);
         }
-        // PyTorch's lookup folds ASCII case.
-        if (!foldedNames.add(record.name().toLowerCase(Locale.ROOT))) {
-            findings.report(
-                    ZipProblem.Kind.DUPLICATE_RECORD,
-                    record.name(),
-                    record.headerOffset(),
-                    "the archive has two records called " + record.name());
+        if (byName.put(record.name(), record) != null) {
+            duplicate(record);
         }
-        byName.put(record.name(), record);
+    }
+
+    /** PyTorch's lookup folds ASCII case; its own names are in lower case, but for the folder's. */
+    private void checkFoldedNames() throws CheckpointException {
+        boolean folds = false;
+        for (ZipRecord record : records) {
+            String name = record.name();
+            // Gives the same object back if there is nothing to fold.
+            folds |= !name.equals(name.toLowerCase(Locale.ROOT));
+        }
+        Set<String> names = new HashSet<>();
+        for (ZipRecord record : folds ? records : List.<ZipRecord>of()) {
+            if (!names.add(record.name().toLowerCase(Locale.ROOT)) && byName.get(record.name()) == record) {
+                duplicate(record);
+            }
+        }
+    }
+
+    private void duplicate(ZipRecord record) throws CheckpointException {
+        findings.report(
+                ZipProblem.Kind.DUPLICATE_RECORD,
+                record.name(),
+                record.headerOffset(),
+                "the archive has two records called " + record.name());
     }
 }

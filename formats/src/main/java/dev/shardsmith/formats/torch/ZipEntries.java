@@ -19,6 +19,7 @@ final class ZipEntries {
     private static final int ENTRY_SIGNATURE = 0x02014b50;
     private static final int ZIP64_FIELD = 1;
     private static final long FULL32 = 0xffff_ffffL;
+    private static final ByteBuffer NO_FIELD = ByteBuffer.allocate(0);
 
     private final ByteSource source;
     private final ZipDirectory directory;
@@ -80,9 +81,10 @@ final class ZipEntries {
         long compressedSize = Integer.toUnsignedLong(bytes.getInt(start + 20));
         long size = Integer.toUnsignedLong(bytes.getInt(start + 24));
         long headerOffset = Integer.toUnsignedLong(bytes.getInt(start + 42));
-        ByteBuffer extra =
-                bytes.slice(start + ENTRY_SIZE + nameLength, extraLength).order(ByteOrder.LITTLE_ENDIAN);
-        ByteBuffer wide = extraField(extra);
+        ByteBuffer wide = extraLength == 0
+                ? NO_FIELD
+                : extraField(bytes.slice(start + ENTRY_SIZE + nameLength, extraLength)
+                        .order(ByteOrder.LITTLE_ENDIAN));
         // The extra field holds exactly those numbers that do not fit, in this order.
         size = size == FULL32 ? next(wide, size) : size;
         compressedSize = compressedSize == FULL32 ? next(wide, compressedSize) : compressedSize;
@@ -176,7 +178,7 @@ final class ZipEntries {
             }
             extra.position(extra.position() + length);
         }
-        return ByteBuffer.allocate(0);
+        return NO_FIELD;
     }
 
     private static long next(ByteBuffer wide, long otherwise) {

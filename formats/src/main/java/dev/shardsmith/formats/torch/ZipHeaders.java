@@ -96,13 +96,13 @@ final class ZipHeaders {
                     "record " + entry.name() + " should begin at byte " + at + ", but the records end at byte "
                             + directoryOffset);
         }
-        ByteBuffer header = look(at, HEADER_SIZE + entry.name().length() * 3);
-        if (header.getInt(0) != HEADER_SIGNATURE) {
+        int header = look(at, HEADER_SIZE + entry.name().length() * 3);
+        if (window.getInt(header) != HEADER_SIGNATURE) {
             throw CheckpointException.malformed(
                     source.name(), at, "the local header of record " + entry.name() + " has a wrong signature");
         }
-        int nameLength = Short.toUnsignedInt(header.getShort(26));
-        int extraLength = Short.toUnsignedInt(header.getShort(28));
+        int nameLength = Short.toUnsignedInt(window.getShort(header + 26));
+        int extraLength = Short.toUnsignedInt(window.getShort(header + 28));
         long dataOffset = at + HEADER_SIZE + nameLength + extraLength;
         if (dataOffset > directoryOffset || entry.compressedSize() > directoryOffset - dataOffset) {
             throw CheckpointException.truncated(
@@ -123,8 +123,8 @@ final class ZipHeaders {
                 dataOffset);
     }
 
-    private void checkHeader(ZipRecord entry, ByteBuffer header, int nameLength) throws CheckpointException {
-        int flags = Short.toUnsignedInt(header.getShort(6));
+    private void checkHeader(ZipRecord entry, int header, int nameLength) throws CheckpointException {
+        int flags = Short.toUnsignedInt(window.getShort(header + 6));
         if (((flags | entry.flags()) & UNREADABLE_FLAGS) != 0) {
             findings.report(
                     ZipProblem.Kind.ENCRYPTED_RECORD,
@@ -132,11 +132,12 @@ final class ZipHeaders {
                     entry.headerOffset(),
                     "record " + entry.name() + " is marked as encrypted");
         }
-        boolean sameName = header.remaining() >= HEADER_SIZE + nameLength && sameName(header, nameLength, entry.name());
-        int method = Short.toUnsignedInt(header.getShort(8));
-        boolean sameCrc = agrees(Integer.toUnsignedLong(header.getInt(14)), entry.crc());
-        boolean sameSizes = agrees(Integer.toUnsignedLong(header.getInt(18)), entry.compressedSize())
-                && agrees(Integer.toUnsignedLong(header.getInt(22)), entry.size());
+        int name = header + HEADER_SIZE;
+        boolean sameName = nameLength <= window.limit() - name && sameName(name, nameLength, entry.name());
+        int method = Short.toUnsignedInt(window.getShort(header + 8));
+        boolean sameCrc = agrees(Integer.toUnsignedLong(window.getInt(header + 14)), entry.crc());
+        boolean sameSizes = agrees(Integer.toUnsignedLong(window.getInt(header + 18)), entry.compressedSize())
+                && agrees(Integer.toUnsignedLong(window.getInt(header + 22)), entry.size());
         if (!sameName || method != entry.method() || !sameCrc || !sameSizes) {
             String what = !sameName ? "name" : method != entry.method() ? "method" : !sameCrc ? "CRC" : "size";
             findings.report(
@@ -168,13 +169,12 @@ final class ZipHeaders {
         }
     }
 
-    private static boolean sameName(ByteBuffer header, int length, String name) {
+    private boolean sameName(int start, int length, String name) {
         boolean plain = length == name.length();
         for (int i = 0; plain && i < length; i++) {
-            plain = header.get(HEADER_SIZE + i) == name.charAt(i);
+            plain = window.get(start + i) == name.charAt(i);
         }
-        return plain
-                || header.slice(HEADER_SIZE, length).equals(ByteBuffer.wrap(name.getBytes(StandardCharsets.UTF_8)));
+        return plain || window.slice(start, length).equals(ByteBuffer.wrap(name.getBytes(StandardCharsets.UTF_8)));
     }
 
     /** Local headers may leave a number to the data descriptor (0) or to the extra field. */
@@ -182,15 +182,17 @@ final class ZipHeaders {
         return local == 0 || local == FULL32 || local == central;
     }
 
-    /** A view of at least a local header at a position; reads a few of them at a time. */
-    private ByteBuffer look(long at, int wanted) throws IOException {
+    /** Where in the window a local header lies; reads a few of them at a time. */
+    private int look(long at, int wanted) throws IOException {
         int need = (int) Math.min(wanted, directoryOffset - at);
         if (at < windowStart || at + need > windowStart + window.limit()) {
             int length = (int) Math.min(Math.max(need, windowBytes), directoryOffset - at);
-            window = source.readBuffer(at, length);
+            if (window.capacity() < length) {
+                window = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
+            }
+            source.read(at, window.clear().limit(length));
             windowStart = at;
         }
-        int start = (int) (at - windowStart);
-        return window.slice(start, window.limit() - start).order(ByteOrder.LITTLE_ENDIAN);
+        return (int) (at - windowStart);
     }
 }

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.layout;
 
+import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
@@ -27,7 +28,15 @@ import java.util.Optional;
  * @param warnings what could not be read, by name
  */
 record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> sharedWith, List<String> warnings) {
-    private record Place(String source, long offset, Shape shape) {}
+    /** Where a tensor's bytes begin, which two names may share. */
+    private record Place(Path path, Optional<String> part, long offset, Shape shape) {
+        static Place of(Path path, StoredTensor data) {
+            Optional<ByteSource.FileRange> range = data.source().inFile();
+            return range.isPresent()
+                    ? new Place(path, Optional.empty(), range.get().offset() + data.offset(), data.shape())
+                    : new Place(path, Optional.of(data.source().name()), data.offset(), data.shape());
+        }
+    }
 
     /** Opens files and lists their tensors; reads headers and pickles only. */
     static WeightFiles open(FilePool pool, List<Path> files) throws IOException {
@@ -49,8 +58,7 @@ record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> shared
                 weights.tensors().put(entry.getKey(), entry.getValue());
                 StoredTensor data = entry.getValue();
                 if (data.shape().elements() > 0) {
-                    String first = places.putIfAbsent(
-                            new Place(path + "!" + data.source().name(), data.offset(), data.shape()), entry.getKey());
+                    String first = places.putIfAbsent(Place.of(path, data), entry.getKey());
                     if (first != null) {
                         weights.sharedWith().put(entry.getKey(), first);
                     }

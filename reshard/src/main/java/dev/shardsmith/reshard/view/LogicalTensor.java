@@ -62,7 +62,7 @@ public final class LogicalTensor {
 
     /** A tensor that one view holds whole. */
     public static LogicalTensor whole(String name, StoredTensor data) {
-        return of(name, data.dtype(), data.shape(), "whole", List.of(Piece.whole(data)), List.of());
+        return lazy(name, data.dtype(), data.shape(), "whole", () -> List.of(Piece.whole(data)));
     }
 
     /** Canonical name. */

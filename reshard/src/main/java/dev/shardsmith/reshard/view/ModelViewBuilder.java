@@ -6,9 +6,11 @@ import dev.shardsmith.reshard.state.ModelState;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /** What a layout's reader gathers while it opens a checkpoint. */
 public final class ModelViewBuilder {
@@ -20,7 +22,7 @@ public final class ModelViewBuilder {
     final List<ExtraState> extraStates = new ArrayList<>();
     final List<String> order = new ArrayList<>();
     final List<RankShard> ranks = new ArrayList<>();
-    final List<String> warnings = new ArrayList<>();
+    final Set<String> warnings = new LinkedHashSet<>();
     ModelView.Family family = ModelView.Family.PLAIN;
     String description = "";
     Parallelism parallelism = Parallelism.NONE;
@@ -125,9 +127,7 @@ public final class ModelViewBuilder {
 
     /** Adds something that looked odd. */
     public ModelViewBuilder addWarning(String text) {
-        if (!warnings.contains(text)) {
-            warnings.add(text);
-        }
+        warnings.add(text);
         return this;
     }
 

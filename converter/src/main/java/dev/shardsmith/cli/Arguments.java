@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.verify.digest.OrderedWork;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -86,6 +87,11 @@ final class Arguments {
             throw wrong(option, line.getOptionValue(option), "a number below 2^31");
         }
         return OptionalInt.of((int) value.getAsLong());
+    }
+
+    /** The value of {@code --workers} for work on tensors, or the usual number. */
+    int workers() throws UsageException {
+        return number("workers", 1).orElse(OrderedWork.usualThreads());
     }
 
     /** The value of an option that takes a whole number of at least {@code least}. */

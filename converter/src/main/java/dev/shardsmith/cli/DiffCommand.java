@@ -53,7 +53,7 @@ final class DiffCommand implements Command {
                 Flags.value("tensors", "GLOB", "compare these tensors only; may be repeated"),
                 Flags.value("ignore", "GLOB", "leave out these tensors; may be repeated"),
                 Flags.value("true-vocab", "N", "compare the first N rows of the vocabulary only"),
-                Flags.value("workers", "N", "threads; as many as processors if not given"),
+                Flags.workers("threads"),
                 Flags.json(),
                 Flags.html());
         Opening.FLAGS.forEach(options::addOption);
@@ -128,6 +128,6 @@ final class DiffCommand implements Command {
                 line.values("tensors").stream().map(Glob::of).toList(),
                 line.values("ignore").stream().map(Glob::of).toList(),
                 line.longNumber("true-vocab", 1),
-                line.number("workers", 1).orElse(Runtime.getRuntime().availableProcessors()));
+                line.workers());
     }
 }

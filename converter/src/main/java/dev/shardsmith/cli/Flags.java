@@ -56,6 +56,11 @@ final class Flags {
                 .get();
     }
 
+    /** The option {@code --workers N}; {@code purpose} says what works. */
+    static Option workers(String purpose) {
+        return value("workers", "N", purpose + "; as many as processors if not given");
+    }
+
     /** The option {@code --json}. */
     static Option json() {
         return flag("json", "print one JSON document instead of text");

@@ -56,7 +56,7 @@ final class InspectCommand implements Command {
                         "show what each rank of a training job of these sizes would hold; also vpp, ep, etp, cp and "
                                 + "memory, the GiB of one GPU"),
                 Flags.value("iteration", "N", "iteration to take instead of the one that the tracker names"),
-                Flags.value("workers", "N", "threads for --stats; as many as processors if not given"),
+                Flags.workers("threads for --stats"),
                 Flags.json(),
                 Flags.html());
         Opening.FLAGS.forEach(options::addOption);
@@ -83,7 +83,7 @@ final class InspectCommand implements Command {
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         Optional<Glob> names = line.value("tensors").map(Glob::of);
         Optional<Path> html = line.file("html");
-        int workers = line.number("workers", 1).orElse(Runtime.getRuntime().availableProcessors());
+        int workers = line.workers();
         try (ModelView view = Opening.open(line.path(0), line, out)) {
             Inspection inspection = Inspection.of(view);
             List<LogicalTensor> tensors = inspection.tensors().stream()

@@ -49,7 +49,7 @@ final class ManifestCommand implements Command {
         Options options = Flags.of(
                 Flags.output("FILE", "write the manifest to this file"),
                 Flags.value("check", "FILE", "check the checkpoint against this manifest"),
-                Flags.value("workers", "N", "threads; as many as processors if not given"),
+                Flags.workers("threads"),
                 Flags.json());
         Opening.FLAGS.forEach(options::addOption);
         return options;
@@ -74,7 +74,7 @@ final class ManifestCommand implements Command {
         if (check.isEmpty() && file.isEmpty() && !line.has("json")) {
             throw new UsageException("say where the manifest shall go: -o FILE, or --json");
         }
-        int workers = line.number("workers", 1).orElse(Runtime.getRuntime().availableProcessors());
+        int workers = line.workers();
         return check.isPresent() ? check(check.get(), workers, line, out) : make(file, workers, line, out);
     }
 

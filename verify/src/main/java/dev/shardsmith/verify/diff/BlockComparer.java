@@ -4,7 +4,6 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.verify.digest.ElementDecoder;
 import dev.shardsmith.verify.digest.ElementDecoder.Domain;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
 import java.util.Optional;
 
 /**
@@ -21,13 +20,12 @@ public final class BlockComparer {
     private final UlpScale scale;
     private final Tolerance tolerance;
     private final boolean sameType;
+    private final LaneSums sums = new LaneSums();
     private final Optional<FloatPairs> fast;
     private final double[] leftDoubles = new double[ElementDecoder.CHUNK];
     private final double[] rightDoubles = new double[ElementDecoder.CHUNK];
     private final long[] leftNumbers = new long[ElementDecoder.CHUNK];
     private final long[] rightNumbers = new long[ElementDecoder.CHUNK];
-    /** Two histograms side by side, so that neighbours rarely wait for each other's count. */
-    private final int[] ulps = new int[256];
 
     private BlockComparer(ElementDecoder left, ElementDecoder right, Tolerance tolerance) {
         this.left = left;
@@ -35,9 +33,7 @@ public final class BlockComparer {
         this.tolerance = tolerance;
         this.scale = UlpScale.ofCoarser(left.dtype(), right.dtype());
         this.sameType = left.dtype() == right.dtype();
-        this.fast = sameType && FloatPairs.handles(left.dtype())
-                ? Optional.of(new FloatPairs(left.dtype(), tolerance))
-                : Optional.empty();
+        this.fast = FloatPairs.of(left, right, scale, tolerance, sums);
     }
 
     /**
@@ -79,13 +75,15 @@ public final class BlockComparer {
             int count = chunk * left.perElement();
             result.values += count;
             if (sameType && sameBits(leftBlock, rightBlock, first, chunk)) {
-                result.addSquares(squares(leftBlock, first, count));
+                addSame(leftBlock, first, count);
             } else if (left.domain() == Domain.LONG || right.domain() == Domain.LONG) {
                 compareIntegers(leftBlock, rightBlock, first, count, index, result);
-            } else {
+            } else if (fast.isEmpty() || !fast.get().compare(leftBlock, rightBlock, first, count, index, result)) {
                 compareValues(leftBlock, rightBlock, first, count, index, result);
             }
         }
+        sums.drainTo(result);
+        fast.ifPresent(pairs -> pairs.drainTo(result));
     }
 
     private boolean sameBits(ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int elements) {
@@ -101,93 +99,53 @@ public final class BlockComparer {
         return view;
     }
 
-    private double squares(ByteBuffer block, int first, int count) {
-        left.doubles(block, first, count, leftDoubles);
-        return Sums.squares(leftDoubles, count);
+    private void addSame(ByteBuffer block, int first, int count) {
+        if (fast.isEmpty() || !fast.get().addSame(block, first, count)) {
+            left.doubles(block, first, count, leftDoubles);
+            dropInfinite(leftDoubles, leftDoubles, count);
+            sums.addSame(leftDoubles, count);
+        }
     }
 
+    /** The general path: one value after the other. */
     private void compareValues(
             ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int count, long index, TensorComparison result) {
-        int offset = first * left.dtype().byteSize();
-        if (fast.isPresent() && fast.get().compare(leftBlock, rightBlock, offset, count, index, result)) {
-            return;
-        }
         left.doubles(leftBlock, first, count, leftDoubles);
         right.doubles(rightBlock, first, count, rightDoubles);
-        boolean finite = Sums.add(leftDoubles, rightDoubles, count, result);
         scale.number(leftDoubles, count, leftNumbers);
         scale.number(rightDoubles, count, rightNumbers);
-        if (finite) {
-            finiteValues(count, index, result);
-            return;
-        }
+        int unit = left.dtype().byteSize() / left.perElement();
         for (int i = 0; i < count; i++) {
             double a = leftDoubles[i];
             double b = rightDoubles[i];
-            if (!same(a, b)) {
+            boolean same;
+            if (Double.isNaN(a) && Double.isNaN(b)) {
+                // The stored bytes, since decoding makes quiet ones of signalling NaNs.
+                int at = first * left.dtype().byteSize() + i * unit;
+                same = !sameType || window(leftBlock, at, unit).mismatch(window(rightBlock, at, unit)) < 0;
+            } else {
+                same = sameType ? Double.doubleToRawLongBits(a) == Double.doubleToRawLongBits(b) : a == b;
+            }
+            if (!same) {
                 result.addDifferent(index + i, a, b, distance(leftNumbers[i], rightNumbers[i]), tolerance);
             }
         }
+        addPairs(count);
     }
 
-    private boolean same(double a, double b) {
-        return sameType
-                ? Double.doubleToRawLongBits(a) == Double.doubleToRawLongBits(b)
-                : a == b || (Double.isNaN(a) && Double.isNaN(b));
+    private void addPairs(int count) {
+        dropInfinite(leftDoubles, rightDoubles, count);
+        sums.add(leftDoubles, rightDoubles, count);
     }
 
-    /** The usual case, in one loop over local variables; what is rare leaves the loop's straight path. */
-    private void finiteValues(int count, long index, TensorComparison result) {
-        double maxAbs = result.maxAbs;
-        double maxRel = result.maxRel;
-        double threshold = result.worst.threshold();
-        long maxUlp = result.maxUlp;
-        int different = 0;
-        Arrays.fill(ulps, 0);
+    /** Sets to 0 the pairs of which one value is not finite: they have no part in the sums. */
+    private static void dropInfinite(double[] left, double[] right, int count) {
         for (int i = 0; i < count; i++) {
-            double a = leftDoubles[i];
-            double b = rightDoubles[i];
-            double difference = Math.abs(a - b);
-            long steps = distance(leftNumbers[i], rightNumbers[i]);
-            ulps[(i & 1) << 7 | 64 - Long.numberOfLeadingZeros(steps)]++;
-            if (steps > maxUlp) {
-                maxUlp = steps;
-            }
-            if (difference > maxAbs) {
-                maxAbs = difference;
-            }
-            // Both comparisons together are the one with the larger magnitude; the first one mostly settles it.
-            if (difference > maxRel * Math.abs(a) && difference > maxRel * Math.abs(b)) {
-                maxRel = difference / Math.max(Math.abs(a), Math.abs(b));
-            }
-            different += same(a, b) ? 0 : 1;
-            if (difference > threshold && !same(a, b)) {
-                result.worst.add(new WorstElement(index + i, a, b, difference));
-                threshold = result.worst.threshold();
+            if (!Double.isFinite(left[i]) || !Double.isFinite(right[i])) {
+                left[i] = 0;
+                right[i] = 0;
             }
         }
-        result.maxAbs = maxAbs;
-        result.maxRel = maxRel;
-        result.maxUlp = maxUlp;
-        result.differing += different;
-        result.beyond += tolerance.isExact() ? different : beyond(count);
-        for (int bucket = 0; bucket <= 64; bucket++) {
-            result.ulps[bucket] += ulps[bucket] + ulps[128 | bucket];
-        }
-        result.ulps[0] -= count - different;
-    }
-
-    private int beyond(int count) {
-        int beyond = 0;
-        for (int i = 0; i < count; i++) {
-            double a = leftDoubles[i];
-            double b = rightDoubles[i];
-            double larger = Math.max(Math.abs(a), Math.abs(b));
-            boolean allowed =
-                    same(a, b) || tolerance.allows(Math.abs(a - b), larger, distance(leftNumbers[i], rightNumbers[i]));
-            beyond += allowed ? 0 : 1;
-        }
-        return beyond;
     }
 
     /** At least one side holds 64-bit integers, which doubles cannot hold exactly. */
@@ -195,7 +153,6 @@ public final class BlockComparer {
             ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int count, long index, TensorComparison result) {
         left.doubles(leftBlock, first, count, leftDoubles);
         right.doubles(rightBlock, first, count, rightDoubles);
-        Sums.add(leftDoubles, rightDoubles, count, result);
         integers(left, leftBlock, first, count, leftDoubles, leftNumbers);
         integers(right, rightBlock, first, count, rightDoubles, rightNumbers);
         for (int i = 0; i < count; i++) {
@@ -205,6 +162,7 @@ public final class BlockComparer {
                 result.addDifferent(index + i, a, b, distance(leftNumbers[i], rightNumbers[i]), tolerance);
             }
         }
+        addPairs(count);
     }
 
     private static void integers(

@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.diff;
 
 import dev.shardsmith.reshard.rule.Glob;
+import dev.shardsmith.verify.digest.OrderedWork;
 import java.util.List;
 import java.util.OptionalLong;
 
@@ -17,12 +18,7 @@ public record DiffOptions(
         Tolerance tolerance, List<Glob> only, List<Glob> ignored, OptionalLong trueVocabulary, int workers) {
     /** Everything, exactly, on all processors. */
     public static DiffOptions exact() {
-        return new DiffOptions(
-                Tolerance.EXACT,
-                List.of(),
-                List.of(),
-                OptionalLong.empty(),
-                Runtime.getRuntime().availableProcessors());
+        return new DiffOptions(Tolerance.EXACT, List.of(), List.of(), OptionalLong.empty(), OrderedWork.usualThreads());
     }
 
     boolean compares(String name) {

@@ -1,113 +1,127 @@
 package dev.shardsmith.verify.diff;
 
-import dev.shardsmith.formats.DType;
 import dev.shardsmith.verify.digest.ElementDecoder;
+import dev.shardsmith.verify.digest.ElementDecoder.Domain;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.FloatBuffer;
-import java.nio.IntBuffer;
-import java.util.Arrays;
+import java.nio.DoubleBuffer;
+import java.nio.LongBuffer;
+import java.util.Optional;
 
 /**
- * The fast path for the two types that weights mostly have: finite 32-bit floats and bfloat16s against their own kind.
+ * The fast path for finite values of types that are exact as floats, which nearly all weights are.
  *
- * <p>It works on the bits as whole numbers wherever it can, in short loops over arrays that the compiler turns into vector
- * instructions. What it cannot do, values that are not finite and distances beyond 2^31, it leaves to the general path.
+ * <p>It works in short loops over arrays that the compiler turns into vector instructions. Maxima and the worst elements
+ * change in few chunks, so a cheap test that never misses one comes first. What it cannot do, values that are not finite and
+ * distances beyond 2^31, it leaves to the general path; results are the same on both.
  */
 final class FloatPairs {
     private static final int CHUNK = ElementDecoder.CHUNK;
 
-    private final boolean halfWidth;
-    private final Tolerance tolerance;
-    private final int[] leftBits = new int[CHUNK];
-    private final int[] rightBits = new int[CHUNK];
-    private final int[] words = new int[CHUNK / 2];
-    private final int[] steps = new int[CHUNK];
-    private final float[] left = new float[CHUNK];
-    private final float[] right = new float[CHUNK];
-    private final int[] ulps = new int[128];
-    private final IntBuffer bitsView;
-    private final FloatBuffer floatsView;
+    private static final int BUCKETS = 64;
 
-    FloatPairs(DType dtype, Tolerance tolerance) {
-        this.halfWidth = dtype == DType.BF16;
+    private final FloatLoader leftLoader;
+    private final FloatLoader rightLoader;
+    private final Tolerance tolerance;
+    private final LaneSums sums;
+    private final FloatChunk left = new FloatChunk();
+    private final FloatChunk right = new FloatChunk();
+    private final double[] leftDoubles = new double[CHUNK];
+    private final double[] rightDoubles = new double[CHUNK];
+    private final int[] steps = new int[CHUNK];
+    private final double[] excess = new double[CHUNK];
+    private final long[] excessBits = new long[CHUNK];
+    private final DoubleBuffer doubles;
+    private final LongBuffer longs;
+
+    /** Four histograms side by side, so that neighbours rarely wait for each other's count. */
+    private final int[] ulps = new int[4 * BUCKETS];
+
+    private FloatPairs(FloatLoader leftLoader, FloatLoader rightLoader, Tolerance tolerance, LaneSums sums) {
+        this.leftLoader = leftLoader;
+        this.rightLoader = rightLoader;
         this.tolerance = tolerance;
-        ByteBuffer shared = ByteBuffer.allocate(CHUNK * Float.BYTES).order(ByteOrder.nativeOrder());
-        this.bitsView = shared.asIntBuffer();
-        this.floatsView = shared.asFloatBuffer();
+        this.sums = sums;
+        ByteBuffer shared = ByteBuffer.allocate(CHUNK * Double.BYTES).order(ByteOrder.nativeOrder());
+        this.doubles = shared.asDoubleBuffer();
+        this.longs = shared.asLongBuffer();
     }
 
-    static boolean handles(DType dtype) {
-        return dtype == DType.F32 || dtype == DType.C64 || dtype == DType.BF16;
+    /** The fast path for two types, whose sums go to {@code sums}; empty if not all of their values are floats. */
+    static Optional<FloatPairs> of(
+            ElementDecoder left, ElementDecoder right, UlpScale scale, Tolerance tolerance, LaneSums sums) {
+        if (left.domain() != Domain.FLOAT || right.domain() != Domain.FLOAT) {
+            return Optional.empty();
+        }
+        boolean sameType = left.dtype() == right.dtype();
+        if (sameType && HalfFloats.handles(left.dtype())) {
+            HalfFloats loader = new HalfFloats(left.dtype());
+            return Optional.of(new FloatPairs(loader, loader, tolerance, sums));
+        }
+        return Optional.of(new FloatPairs(
+                new DecodedFloats(left, scale, sameType), new DecodedFloats(right, scale, sameType), tolerance, sums));
     }
 
     /**
-     * Compares {@code count} values from byte {@code offset} of two blocks on.
+     * Adds the sums of {@code count} values that are the same on both sides.
+     *
+     * @return false if nothing was done, because this is for the general path
+     */
+    boolean addSame(ByteBuffer block, int first, int count) {
+        if (!leftLoader.load(block, first, count, left)) {
+            return false;
+        }
+        widen(left.values, count, leftDoubles);
+        sums.addSame(leftDoubles, count);
+        return true;
+    }
+
+    /**
+     * Compares {@code count} values from element {@code first} of two blocks on.
      *
      * @return false if nothing was done, because this is for the general path
      */
     boolean compare(
-            ByteBuffer leftBlock, ByteBuffer rightBlock, int offset, int count, long index, TensorComparison result) {
-        if (halfWidth && count % 2 != 0) {
+            ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int count, long index, TensorComparison result) {
+        if (!leftLoader.load(leftBlock, first, count, left)
+                || !rightLoader.load(rightBlock, first, count, right)
+                || distances(left.numbers, right.numbers, steps, count) < 0) {
             return false;
         }
-        load(leftBlock, offset, count, leftBits, left);
-        load(rightBlock, offset, count, rightBits, right);
-        int shift = halfWidth ? 16 : 0;
-        if (distances(leftBits, rightBits, steps, count, shift) < 0 || !sums(count, result)) {
-            return false;
-        }
-        int different = differing(leftBits, rightBits, count);
+        widen(left.values, count, leftDoubles);
+        widen(right.values, count, rightDoubles);
+        sums.add(leftDoubles, rightDoubles, count);
+        int different = differing(left.bits, right.bits, count);
         result.differing += different;
         result.beyond += tolerance.isExact() ? different : beyond(count);
-        result.maxUlp = Math.max(result.maxUlp, largest(steps, count));
-        count(count, result);
+        if (above(steps, count, (int) Math.min(Integer.MAX_VALUE, result.maxUlp)) > 0) {
+            result.maxUlp = Math.max(result.maxUlp, largest(steps, count));
+        }
+        countUlps(steps, count, ulps);
         result.ulps[0] -= count - different;
-        extremes(count, index, result);
+        if (mayHoldExtremes(count, result)) {
+            extremes(count, index, result);
+        }
         return true;
     }
 
-    /** Brings values into the arrays; of bfloat16s first those at even places and then those at odd ones. */
-    private void load(ByteBuffer block, int offset, int count, int[] bits, float[] values) {
-        ByteBuffer view = block.duplicate();
-        view.clear().position(offset);
-        IntBuffer source = view.slice().order(ByteOrder.LITTLE_ENDIAN).asIntBuffer();
-        if (halfWidth) {
-            int half = count / 2;
-            source.get(words, 0, half);
-            for (int i = 0; i < half; i++) {
-                bits[i] = words[i] << 16;
-            }
-            for (int i = 0; i < half; i++) {
-                bits[half + i] = words[i] & 0xffff0000;
-            }
-        } else {
-            source.get(bits, 0, count);
+    private static void widen(float[] values, int count, double[] out) {
+        for (int i = 0; i < count; i++) {
+            out[i] = values[i];
         }
-        bitsView.put(0, bits, 0, count);
-        floatsView.get(0, values, 0, count);
-    }
-
-    private long place(int i, int count) {
-        int half = count / 2;
-        return !halfWidth ? i : i < half ? 2L * i : 2L * (i - half) + 1;
     }
 
     /** Distances in units in the last place; negative if one does not fit. */
-    private static int distances(int[] a, int[] b, int[] out, int count, int shift) {
-        int signs = 0;
+    private static int distances(int[] a, int[] b, int[] out, int count) {
+        int overflow = 0;
         for (int i = 0; i < count; i++) {
-            int x = a[i] >> 31;
-            int y = b[i] >> 31;
-            int left = (((a[i] & 0x7fffffff) >> shift) ^ x) - x;
-            int right = (((b[i] & 0x7fffffff) >> shift) ^ y) - y;
-            int distance = left - right;
+            int distance = a[i] - b[i];
             // Numbers of different sign may be more than 2^31 apart.
-            signs |= (left ^ right) & (left ^ distance);
-            int z = distance >> 31;
-            out[i] = (distance ^ z) - z;
+            overflow |= (a[i] ^ b[i]) & (a[i] ^ distance);
+            int sign = distance >> 31;
+            out[i] = (distance ^ sign) - sign;
         }
-        return signs;
+        return overflow;
     }
 
     private static int differing(int[] a, int[] b, int count) {
@@ -119,6 +133,15 @@ final class FloatPairs {
         return different;
     }
 
+    /** How many are larger than {@code limit}; none is negative. */
+    private static int above(int[] values, int count, int limit) {
+        int above = 0;
+        for (int i = 0; i < count; i++) {
+            above += (limit - values[i]) >>> 31;
+        }
+        return above;
+    }
+
     private static int largest(int[] values, int count) {
         int largest = 0;
         for (int i = 0; i < count; i++) {
@@ -127,91 +150,77 @@ final class FloatPairs {
         return largest;
     }
 
-    private void count(int count, TensorComparison result) {
-        Arrays.fill(ulps, 0);
-        for (int i = 0; i < count; i++) {
-            ulps[(i & 1) << 6 | 32 - Integer.numberOfLeadingZeros(steps[i])]++;
+    private static void countUlps(int[] steps, int count, int[] ulps) {
+        int i = 0;
+        for (; i + 3 < count; i += 4) {
+            ulps[bucket(steps[i])]++;
+            ulps[BUCKETS + bucket(steps[i + 1])]++;
+            ulps[2 * BUCKETS + bucket(steps[i + 2])]++;
+            ulps[3 * BUCKETS + bucket(steps[i + 3])]++;
         }
-        for (int bucket = 0; bucket <= 32; bucket++) {
-            result.ulps[bucket] += ulps[bucket] + ulps[64 | bucket];
+        for (; i < count; i++) {
+            ulps[bucket(steps[i])]++;
         }
     }
 
-    /** Adds the sums of products; false, with nothing added, if a value is not finite. */
-    private boolean sums(int count, TensorComparison result) {
-        double dot0 = 0;
-        double dot1 = 0;
-        double left0 = 0;
-        double left1 = 0;
-        double right0 = 0;
-        double right1 = 0;
-        double difference0 = 0;
-        double difference1 = 0;
-        int i = 0;
-        for (; i + 1 < count; i += 2) {
-            double a0 = left[i];
-            double b0 = right[i];
-            double d0 = a0 - b0;
-            double a1 = left[i + 1];
-            double b1 = right[i + 1];
-            double d1 = a1 - b1;
-            dot0 += a0 * b0;
-            dot1 += a1 * b1;
-            left0 += a0 * a0;
-            left1 += a1 * a1;
-            right0 += b0 * b0;
-            right1 += b1 * b1;
-            difference0 += d0 * d0;
-            difference1 += d1 * d1;
+    /** Adds what was counted since the last call to a result. */
+    void drainTo(TensorComparison result) {
+        for (int place = 0; place < ulps.length; place++) {
+            result.ulps[place % BUCKETS] += ulps[place];
+            ulps[place] = 0;
         }
-        if (i < count) {
-            double a = left[i];
-            double b = right[i];
-            dot0 += a * b;
-            left0 += a * a;
-            right0 += b * b;
-            difference0 += (a - b) * (a - b);
+    }
+
+    private static int bucket(int steps) {
+        return Integer.SIZE - Integer.numberOfLeadingZeros(steps);
+    }
+
+    /** False if no pair can change the maxima or the worst elements of the result. */
+    private boolean mayHoldExtremes(int count, TensorComparison result) {
+        double absolute = Math.min(result.worst.threshold(), result.maxAbs);
+        if (absolute < 0) {
+            return true;
         }
-        if (!Double.isFinite(left0 + left1) || !Double.isFinite(right0 + right1)) {
-            return false;
+        // No ratio is above 2; once it is reached, which is common, nothing shall look for it.
+        double relative = result.maxRel < 2 ? result.maxRel : 3;
+        excess(leftDoubles, rightDoubles, excess, count, absolute, relative);
+        doubles.put(0, excess, 0, count);
+        longs.get(0, excessBits, 0, count);
+        return negative(excessBits, count) > 0;
+    }
+
+    /** Negative where the difference is above {@code absolute}, or above {@code relative} of the larger magnitude. */
+    private static void excess(double[] a, double[] b, double[] out, int count, double absolute, double relative) {
+        for (int i = 0; i < count; i++) {
+            double larger = Math.max(Math.abs(a[i]), Math.abs(b[i]));
+            out[i] = Math.min(absolute, relative * larger) - Math.abs(a[i] - b[i]);
         }
-        result.dot += dot0 + dot1;
-        result.leftSquares += left0 + left1;
-        result.rightSquares += right0 + right1;
-        result.squaredDifferences += difference0 + difference1;
-        return true;
+    }
+
+    private static long negative(long[] bits, int count) {
+        long negative = 0;
+        for (int i = 0; i < count; i++) {
+            negative += bits[i] >>> 63;
+        }
+        return negative;
     }
 
     private void extremes(int count, long index, TensorComparison result) {
-        double maxAbs = result.maxAbs;
-        double maxRel = result.maxRel;
-        double threshold = result.worst.threshold();
-        for (int i = 0; i < count; i++) {
-            double a = left[i];
-            double b = right[i];
-            double difference = Math.abs(a - b);
-            if (difference > maxRel * Math.abs(a) && difference > maxRel * Math.abs(b)) {
-                maxRel = difference / Math.max(Math.abs(a), Math.abs(b));
-            }
-            if (difference > maxAbs) {
-                maxAbs = difference;
-            }
-            if (difference >= threshold && leftBits[i] != rightBits[i]) {
-                result.worst.add(new WorstElement(index + place(i, count), a, b, difference));
-                threshold = result.worst.threshold();
+        for (int position = 0; position < count; position++) {
+            int i = leftLoader.lane(position, count);
+            if (left.bits[i] != right.bits[i]) {
+                result.extreme(index + position, leftDoubles[i], rightDoubles[i]);
             }
         }
-        result.maxAbs = maxAbs;
-        result.maxRel = maxRel;
     }
 
     private int beyond(int count) {
         int beyond = 0;
         for (int i = 0; i < count; i++) {
-            double a = left[i];
-            double b = right[i];
+            double a = leftDoubles[i];
+            double b = rightDoubles[i];
             double larger = Math.max(Math.abs(a), Math.abs(b));
-            boolean allowed = leftBits[i] == rightBits[i] || tolerance.allows(Math.abs(a - b), larger, steps[i]);
+            boolean allowed = left.bits[i] == right.bits[i] || tolerance.allows(Math.abs(a - b), larger, steps[i]);
             beyond += allowed ? 0 : 1;
         }
         return beyond;

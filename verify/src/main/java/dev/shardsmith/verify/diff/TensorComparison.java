@@ -114,13 +114,6 @@ public final class TensorComparison {
         return worst.list();
     }
 
-    /** Adds to the sums a pair of values that is the same on both sides. */
-    void addSquares(double sum) {
-        dot += sum;
-        leftSquares += sum;
-        rightSquares += sum;
-    }
-
     /** Takes in one pair whose bits or values differ; the sums are made elsewhere. */
     void addDifferent(long index, double left, double right, long steps, Tolerance tolerance) {
         differing++;
@@ -139,16 +132,26 @@ public final class TensorComparison {
             keep(index, left, right, Double.POSITIVE_INFINITY);
             return;
         }
+        maxUlp = Math.max(maxUlp, steps);
+        ulps[64 - Long.numberOfLeadingZeros(steps)]++;
+        double larger = Math.max(Math.abs(left), Math.abs(right));
+        if (tolerance.isExact() || !tolerance.allows(Math.abs(left - right), larger, steps)) {
+            beyond++;
+        }
+        extreme(index, left, right);
+    }
+
+    /** Takes a pair of finite values that differ into the maxima and the worst elements, and nothing else. */
+    void extreme(long index, double left, double right) {
         double difference = Math.abs(left - right);
         double larger = Math.max(Math.abs(left), Math.abs(right));
         maxAbs = Math.max(maxAbs, difference);
+        // Most pairs are below the maximum: the product saves them the division.
         if (difference > maxRel * larger) {
-            maxRel = Math.max(maxRel, difference / larger);
-        }
-        maxUlp = Math.max(maxUlp, steps);
-        ulps[64 - Long.numberOfLeadingZeros(steps)]++;
-        if (tolerance.isExact() || !tolerance.allows(difference, larger, steps)) {
-            beyond++;
+            double ratio = difference < Double.POSITIVE_INFINITY
+                    ? difference / larger
+                    : Math.abs(left / larger - right / larger);
+            maxRel = Math.max(maxRel, ratio);
         }
         keep(index, left, right, difference);
     }

@@ -23,13 +23,22 @@ public final class OrderedWork implements AutoCloseable {
         void take(T result) throws IOException;
     }
 
+    /** Each thread keeps buffers of a few MiB, and this many are enough for the memory bandwidth of any machine. */
+    private static final int MOST_THREADS = 32;
+
     private final ExecutorService threads;
     private final int underWay;
 
-    /** Work on {@code workers} threads. */
+    /** Work on {@code workers} threads, or on the most that are of use if that is fewer. */
     public OrderedWork(int workers) {
-        this.threads = Executors.newFixedThreadPool(workers, ReadingThread::new);
-        this.underWay = 4 * workers;
+        int used = Math.min(workers, MOST_THREADS);
+        this.threads = Executors.newFixedThreadPool(used, ReadingThread::new);
+        this.underWay = 4 * used;
+    }
+
+    /** The number of threads where the user names none: one for each processor. */
+    public static int usualThreads() {
+        return Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
     }
 
     /**

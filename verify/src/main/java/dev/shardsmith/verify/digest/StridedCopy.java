@@ -2,8 +2,6 @@ package dev.shardsmith.verify.digest;
 
 import dev.shardsmith.formats.StoredTensor;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.List;
 
 /** Copies a strided view in memory to another strided place, run by run. */
 final class StridedCopy {
@@ -24,7 +22,8 @@ final class StridedCopy {
     /** A copy of {@code sizes} elements; strides count elements. */
     static StridedCopy of(long[] sizes, long[] from, long[] to, int elementBytes) {
         long run = BlockReader.contiguous(sizes, from, to);
-        List<Integer> outer = new ArrayList<>();
+        int[] outer = new int[sizes.length];
+        int count = 0;
         long passed = 1;
         for (int dim = sizes.length - 1; dim >= 0; dim--) {
             if (sizes[dim] == 1) {
@@ -33,15 +32,24 @@ final class StridedCopy {
             if (passed < run) {
                 passed *= sizes[dim];
             } else {
-                outer.add(0, dim);
+                outer[count++] = dim;
             }
         }
         return new StridedCopy(
-                Math.toIntExact(run), elementBytes, pick(sizes, outer), pick(from, outer), pick(to, outer));
+                Math.toIntExact(run),
+                elementBytes,
+                pick(sizes, outer, count),
+                pick(from, outer, count),
+                pick(to, outer, count));
     }
 
-    private static long[] pick(long[] values, List<Integer> dims) {
-        return dims.stream().mapToLong(dim -> values[dim]).toArray();
+    /** The entries of the given dimensions, which are listed from the innermost on, outermost first. */
+    private static long[] pick(long[] values, int[] dims, int count) {
+        long[] picked = new long[count];
+        for (int i = 0; i < count; i++) {
+            picked[count - 1 - i] = values[dims[i]];
+        }
+        return picked;
     }
 
     /** Copies from index 0 of {@code source} to byte {@code at} of {@code target}; {@code view} tells the stored order. */

@@ -13,6 +13,9 @@ import java.util.Optional;
 public final class TensorStatistics {
     private final ElementDecoder decoder;
     private final double[] chunk = new double[ElementDecoder.CHUNK];
+    private final float[] narrow = new float[ElementDecoder.CHUNK];
+    private final int[] bits = new int[ElementDecoder.CHUNK];
+    private final FloatBits floatBits = new FloatBits();
     private final ValueHistogram histogram = new ValueHistogram();
     private long values;
     private long finite;
@@ -38,14 +41,77 @@ public final class TensorStatistics {
         int step = ElementDecoder.CHUNK / decoder.perElement();
         for (int first = 0; first < elements; first += step) {
             int count = Math.min(step, elements - first) * decoder.perElement();
-            decoder.doubles(block, first, count, chunk);
-            addChunk(count);
+            if (decoder.domain() != ElementDecoder.Domain.FLOAT || !addFloats(block, first, count)) {
+                decoder.doubles(block, first, count, chunk);
+                addChunk(count);
+            }
         }
     }
 
+    /**
+     * The usual case: finite floats, in short loops that the compiler turns into vector instructions.
+     *
+     * @return false if nothing was done, because a value is not finite
+     */
+    private boolean addFloats(ByteBuffer block, int first, int count) {
+        decoder.floats(block, first, count, narrow);
+        floatBits.of(narrow, count, bits);
+        if (!FloatBits.areFinite(bits, count)) {
+            return false;
+        }
+        values += count;
+        zeros += count - nonzero(bits, count);
+        histogram.add(bits, count);
+        float lowest = Float.POSITIVE_INFINITY;
+        float highest = Float.NEGATIVE_INFINITY;
+        for (int i = 0; i < count; i++) {
+            lowest = Math.min(lowest, narrow[i]);
+            highest = Math.max(highest, narrow[i]);
+        }
+        if (lowest < min) {
+            min = lowest;
+        }
+        if (highest > max) {
+            max = highest;
+        }
+        for (int i = 0; i < count; i++) {
+            chunk[i] = narrow[i];
+        }
+        addMoments(count, sum(chunk, count));
+        return true;
+    }
+
+    private static int nonzero(int[] bits, int count) {
+        int nonzero = 0;
+        for (int i = 0; i < count; i++) {
+            int magnitude = bits[i] << 1;
+            nonzero += (magnitude | -magnitude) >>> 31;
+        }
+        return nonzero;
+    }
+
+    /** With several partial sums, which keep the floating-point units busy. */
+    private static double sum(double[] values, int count) {
+        double sum0 = 0;
+        double sum1 = 0;
+        double sum2 = 0;
+        double sum3 = 0;
+        int i = 0;
+        for (; i + 3 < count; i += 4) {
+            sum0 += values[i];
+            sum1 += values[i + 1];
+            sum2 += values[i + 2];
+            sum3 += values[i + 3];
+        }
+        for (; i < count; i++) {
+            sum0 += values[i];
+        }
+        return (sum0 + sum1) + (sum2 + sum3);
+    }
+
+    /** The general case: one value after the other. */
     private void addChunk(int count) {
-        long kept = 0;
-        double sum = 0;
+        int kept = 0;
         for (int i = 0; i < count; i++) {
             double value = chunk[i];
             if (!Double.isFinite(value)) {
@@ -53,9 +119,8 @@ public final class TensorStatistics {
                 infinities += Double.isNaN(value) ? 0 : 1;
                 continue;
             }
-            // Kept in place for the second pass, which is what makes the variance accurate.
-            chunk[(int) kept++] = value;
-            sum += value;
+            // Kept in place for the sums.
+            chunk[kept++] = value;
             zeros += value == 0 ? 1 : 0;
             if (value < min) {
                 min = value;
@@ -66,15 +131,20 @@ public final class TensorStatistics {
             histogram.add((float) value);
         }
         values += count;
-        if (kept > 0) {
-            double chunkMean = sum / kept;
-            double deviations = 0;
-            for (int i = 0; i < kept; i++) {
-                double deviation = chunk[i] - chunkMean;
-                deviations += deviation * deviation;
-            }
-            combine(kept, chunkMean, deviations);
+        addMoments(kept, sum(chunk, kept));
+    }
+
+    /** A second pass over the chunk is what makes the variance accurate. */
+    private void addMoments(int count, double sum) {
+        if (count == 0) {
+            return;
         }
+        double chunkMean = sum / count;
+        for (int i = 0; i < count; i++) {
+            double deviation = chunk[i] - chunkMean;
+            chunk[i] = deviation * deviation;
+        }
+        combine(count, chunkMean, sum(chunk, count));
     }
 
     /** Adds what was gathered of the block that comes after this one's. */

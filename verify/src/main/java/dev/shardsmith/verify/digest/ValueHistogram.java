@@ -28,6 +28,13 @@ public final class ValueHistogram {
         counts[Float.floatToRawIntBits(value) >>> SHIFT]++;
     }
 
+    /** Adds the floats that these bits are. */
+    void add(int[] bits, int count) {
+        for (int i = 0; i < count; i++) {
+            counts[bits[i] >>> SHIFT]++;
+        }
+    }
+
     void merge(ValueHistogram other) {
         for (int bin = 0; bin < BINS; bin++) {
             counts[bin] += other.counts[bin];

@@ -7,6 +7,9 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.testdata.Cases;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 
 class BlockComparerTest {
@@ -160,43 +163,94 @@ class BlockComparerTest {
         assertThat(halves.beyond()).isZero();
     }
 
-    /** The same bfloat16 values compared as such and, after widening, as floats; NaN keeps off the fast path. */
+    private static final List<List<DType>> PAIRS = List.of(
+            List.of(DType.BF16, DType.BF16),
+            List.of(DType.F16, DType.F16),
+            List.of(DType.F32, DType.F32),
+            List.of(DType.F64, DType.F64),
+            List.of(DType.C32, DType.C32),
+            List.of(DType.C64, DType.C64),
+            List.of(DType.F8_E4M3FN, DType.F8_E4M3FN),
+            List.of(DType.F8_E5M2, DType.F8_E5M2),
+            List.of(DType.F4_E2M1FN_X2, DType.F4_E2M1FN_X2),
+            List.of(DType.I8, DType.I8),
+            List.of(DType.I32, DType.I32),
+            List.of(DType.BF16, DType.F32),
+            List.of(DType.F32, DType.F16),
+            List.of(DType.F16, DType.BF16),
+            List.of(DType.F64, DType.BF16),
+            List.of(DType.F8_E5M2, DType.F32),
+            List.of(DType.U8, DType.F32));
+
+    /** Elements of every kind; in half of the cases only such as are finite and of usual size. */
+    private static byte[] elements(DType dtype, int count, boolean usual, RandomGenerator random) {
+        byte[] bytes = new byte[count * dtype.byteSize()];
+        random.nextBytes(bytes);
+        int unit = dtype.swapUnit();
+        int step = random.nextInt(3) == 0 ? 1 : 7;
+        ByteBuffer block = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        for (int at = 0; usual && at < bytes.length; at += unit) {
+            float value = random.nextInt(9) == 0 ? 0 : (float) random.nextGaussian() * step;
+            switch (dtype) {
+                case BF16 -> block.putShort(at, (short) (Float.floatToRawIntBits(value) >> 16));
+                case F16, C32 -> block.putShort(at, (short) (random.nextInt(0x7c00) | (value < 0 ? 0x8000 : 0)));
+                case F32, C64 -> block.putFloat(at, value);
+                case F64 -> block.putDouble(at, value);
+                default -> {}
+            }
+        }
+        return bytes;
+    }
+
     @Test
-    void halfWidthChunksAreComparedInTheOrderOfTheirElements() {
-        Cases.forAll(40, random -> {
-            int count = 2 + 2 * random.nextInt(1500);
-            int[] left = new int[count];
-            int[] right = new int[count];
-            for (int i = 0; i < count; i++) {
-                left[i] = Float.floatToRawIntBits((float) random.nextGaussian()) >>> 16;
-                right[i] = random.nextInt(3) == 0 ? left[i] : left[i] ^ random.nextInt(64);
+    void everyPairOfTypesIsComparedAsValueByValue() {
+        Cases.forAll(400, random -> {
+            List<DType> pair = PAIRS.get(random.nextInt(PAIRS.size()));
+            int count = 1 + random.nextInt(random.nextInt(4) == 0 ? 5000 : 300);
+            boolean usual = random.nextBoolean();
+            byte[] left = elements(pair.get(0), count, usual, random);
+            byte[] right = elements(pair.get(1), count, usual, random);
+            if (pair.get(0) == pair.get(1) && random.nextBoolean()) {
+                right = left.clone();
+                for (int i = random.nextInt(50); i < right.length; i += 1 + random.nextInt(100)) {
+                    right[i] ^= (byte) (1 << random.nextInt(8));
+                }
             }
-            TensorComparison fast =
-                    compare(DType.BF16, shorts(left), DType.BF16, shorts(right), count, Tolerance.EXACT);
-            left[count - 1] = 0x7fc0;
-            right[count - 1] = 0x7fc0;
-            int[] before = java.util.Arrays.copyOf(left, count - 1);
-            int[] after = java.util.Arrays.copyOf(right, count - 1);
-            TensorComparison careful =
-                    compare(DType.BF16, shorts(before), DType.BF16, shorts(after), count - 1, Tolerance.EXACT);
-            double worstAbs = 0;
-            long worstAt = 0;
-            int differing = 0;
-            for (int i = 0; i < count - 1; i++) {
-                double difference =
-                        Math.abs((double) Float.intBitsToFloat(left[i] << 16) - Float.intBitsToFloat(right[i] << 16));
-                differing += left[i] != right[i] ? 1 : 0;
-                worstAt = difference > worstAbs ? i : worstAt;
-                worstAbs = Math.max(worstAbs, difference);
-            }
-            assertThat(careful.differing()).isEqualTo(differing);
-            assertThat(careful.maxAbs()).isEqualTo(worstAbs);
-            assertThat(fast.differing()).isBetween((long) differing, differing + 1L);
-            if (fast.worst().get(0).index() != count - 1) {
-                assertThat(fast.maxAbs()).isEqualTo(worstAbs);
-                assertThat(fast.worst().get(0).index()).isEqualTo(worstAt);
-            }
+            Tolerance tolerance = random.nextBoolean() ? Tolerance.EXACT : new Tolerance(0.01, 1e-3, random.nextInt(5));
+            NaiveComparison naive = new NaiveComparison(pair.get(0), pair.get(1), tolerance).add(left, right);
+            naive.assertEqualTo(
+                    compare(pair.get(0), ByteBuffer.wrap(left), pair.get(1), ByteBuffer.wrap(right), count, tolerance));
         });
+    }
+
+    @Test
+    void aSignallingNanIsNotTheQuietOne() {
+        ByteBuffer quiet = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(0, 0x7fc00001);
+        ByteBuffer signalling =
+                ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(0, 0x7f800001);
+        assertThat(compare(DType.F32, quiet, DType.F32, signalling, 1, Tolerance.EXACT)
+                        .beyond())
+                .isEqualTo(1);
+        assertThat(compare(DType.BF16, shorts(0x7fc1), DType.BF16, shorts(0x7f81), 1, Tolerance.EXACT)
+                        .beyond())
+                .isEqualTo(1);
+        assertThat(compare(DType.F16, shorts(0x7e01), DType.F16, shorts(0x7c01), 1, Tolerance.EXACT)
+                        .beyond())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void equalDifferencesAreListedInTheOrderOfTheElements() {
+        int[] left = new int[2 * 1024 + 7];
+        int[] right = new int[left.length];
+        Arrays.fill(left, 0x3f80);
+        Arrays.fill(right, 0x4000);
+        TensorComparison result =
+                compare(DType.BF16, shorts(left), DType.BF16, shorts(right), left.length, Tolerance.EXACT);
+        assertThat(result.worst()).extracting(WorstElement::index).containsExactly(0L, 1L, 2L, 3L, 4L);
+        assertThat(result.maxUlp()).isEqualTo(128);
+        assertThat(result.maxRel()).isEqualTo(0.5);
+        assertThat(result.rms()).isEqualTo(1);
     }
 
     @Test
@@ -259,9 +313,9 @@ class BlockComparerTest {
                 right[i] = random.nextInt(3) == 0 ? left[i] : (float) (left[i] + random.nextGaussian() * 1e-3);
             }
             TensorComparison fast = compare(left, right, new Tolerance(1e-4, 1e-5, 3));
-            float[] withNan = java.util.Arrays.copyOf(left, count + 1);
+            float[] withNan = Arrays.copyOf(left, count + 1);
             withNan[count] = Float.NaN;
-            float[] alsoNan = java.util.Arrays.copyOf(right, count + 1);
+            float[] alsoNan = Arrays.copyOf(right, count + 1);
             alsoNan[count] = Float.NaN;
             TensorComparison careful = compare(withNan, alsoNan, new Tolerance(1e-4, 1e-5, 3));
             assertThat(careful.differing()).isEqualTo(fast.differing());

@@ -6,6 +6,7 @@ import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
 import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
 import dev.shardsmith.reshard.plan.ConversionOptions.Model;
+import dev.shardsmith.reshard.plan.ConversionOptions.NormNaming;
 import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
 import dev.shardsmith.reshard.plan.Fill;
 import dev.shardsmith.reshard.rule.Glob;
@@ -60,6 +61,10 @@ final class ConversionFlags {
                     "drop-layers",
                     "KIND",
                     "leave out all layers of these kinds, such as M; where a Transformer is left, one is written"),
+            Flags.value(
+                    "norm-naming",
+                    "keep|fused|separate",
+                    "norms as parts of linear layers (Transformer Engine) or as modules of their own"),
             Flags.value(
                     "model",
                     "hybrid|gpt",
@@ -136,6 +141,11 @@ final class ConversionFlags {
         wanted.allowMissing =
                 line.values("allow-missing").stream().map(Glob::of).toList();
         wanted.dropLayers = symbols(line.value("drop-layers").orElse(""));
+        wanted.normNaming = switch (line.choice("norm-naming", "keep", List.of("keep", "fused", "separate"))) {
+            case "fused" -> NormNaming.FUSED;
+            case "separate" -> NormNaming.SEPARATE;
+            default -> NormNaming.KEEP;
+        };
         if (line.has("model")) {
             boolean hybrid =
                     line.choice("model", "hybrid", List.of("hybrid", "gpt")).equals("hybrid");

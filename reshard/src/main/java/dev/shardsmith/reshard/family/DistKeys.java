@@ -101,6 +101,20 @@ public final class DistKeys {
         return names.prediction(name.prefix()) + suffix;
     }
 
+    /** Whether the layers have attention and MLP, as their keys tell. */
+    public static boolean isTransformer(Set<String> keys) {
+        for (String key : keys) {
+            int at = key.indexOf("self_attention.linear_qkv.weight");
+            String prefix = key.substring(0, Math.max(0, at));
+            if (at >= 0
+                    && (keys.contains(prefix + "mlp.linear_fc1.weight")
+                            || keys.contains(prefix + "mlp.router.weight"))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Whether a key is that of a parameter of all layers together. */
     public static boolean isStacked(String key) {
         return STACKED.matcher(key).matches();
@@ -153,9 +167,9 @@ public final class DistKeys {
         boolean fusedDown = fused.contains(key.substring(0, key.length() - suffix.length()));
         Optional<Found> part = partOf(source, suffix, shape, fusedDown);
         if (part.isPresent()) {
-            put(prefix + names.convolution(part.get().rule().suffix()), part.get());
+            put(prefix + names.own(part.get().rule().suffix()), part.get());
         } else {
-            String name = fusedDown ? DistNames.fusedNorm(suffix) : names.convolution(suffix);
+            String name = fusedDown ? DistNames.fusedNorm(suffix) : names.own(suffix);
             put(prefix + name, new Found(source, shape, "", null));
         }
     }

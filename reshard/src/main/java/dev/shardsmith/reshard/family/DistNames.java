@@ -1,7 +1,9 @@
 package dev.shardsmith.reshard.family;
 
+import dev.shardsmith.reshard.plan.ConversionOptions.NormNaming;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * A model's own names for parameters that torch_dist stores under one name, however the model is built.
@@ -9,19 +11,23 @@ import java.util.Optional;
  * @param newConvolutions whether the convolution of a Mamba layer is called {@code conv1d_weight}, as in releases of 2026
  * @param groupedExperts whether experts are named as in a grouped product
  * @param fusedDown whether latent attention has one down projection, with the norm before it
+ * @param ownNorms whether norms before layers are modules of their own, which torch_dist calls as parts of linear layers
  */
-public record DistNames(boolean newConvolutions, boolean groupedExperts, boolean fusedDown) {
+public record DistNames(boolean newConvolutions, boolean groupedExperts, boolean fusedDown, boolean ownNorms) {
 
     /**
      * The names of the model that a checkpoint was saved from.
      *
+     * @param transformer whether its layers have attention and MLP
      * @param newest whether the releases that saved it call the convolution {@code conv1d_weight}
      */
-    public static DistNames of(Optional<MegatronArgs> args, boolean newest) {
+    public static DistNames of(Optional<MegatronArgs> args, boolean transformer, boolean newest) {
         return new DistNames(
                 newest,
                 args.map(given -> given.flag("moe_grouped_gemm", false)).orElse(true),
-                args.map(given -> given.flag("mla_down_proj_fusion", false)).orElse(false));
+                args.map(given -> given.flag("mla_down_proj_fusion", false)).orElse(false),
+                transformer
+                        && args.flatMap(given -> given.text("transformer_impl")).equals(Optional.of("local")));
     }
 
     /** A parameter of an expert. */
@@ -31,14 +37,14 @@ public record DistNames(boolean newConvolutions, boolean groupedExperts, boolean
                 : "mlp.experts.local_experts." + expert + "." + parameter;
     }
 
-    /** The convolution's keys in the model's spelling; others as they are. */
-    String convolution(String suffix) {
+    /** The model's own spelling of a convolution's or a norm's key; others as they are. */
+    String own(String suffix) {
         return switch (suffix) {
             case "mixer.conv1d.weight", "mixer.conv1d_weight" ->
                 newConvolutions ? "mixer.conv1d_weight" : "mixer.conv1d.weight";
             case "mixer.conv1d.bias", "mixer.conv1d_bias" ->
                 newConvolutions ? "mixer.conv1d_bias" : "mixer.conv1d.bias";
-            default -> suffix;
+            default -> ownNorms ? NormNames.named(suffix, Set.of(), NormNaming.SEPARATE) : suffix;
         };
     }
 

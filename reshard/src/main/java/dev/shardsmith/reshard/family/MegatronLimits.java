@@ -68,9 +68,17 @@ public final class MegatronLimits {
     }
 
     private static void checkHeads(MegatronArgs args, MegatronDivisions divisions, int tensor, Set<String> problems) {
-        boolean mixers = divisions.entries().keySet().stream().anyMatch(key -> key.endsWith("mixer.A_log"));
-        boolean attention =
-                divisions.entries().keySet().stream().anyMatch(key -> key.endsWith("self_attention.linear_qkv.weight"));
+        boolean mixers = has(divisions, "mixer.A_log");
+        boolean attention = has(divisions, "self_attention.linear_qkv.weight");
+        boolean latent = has(divisions, "self_attention.linear_kv_up_proj.weight")
+                || has(divisions, "self_attention.linear_k_up_proj.weight");
+        if (has(divisions, "self_attention.A_log")) {
+            whole(args, "linear_num_key_heads", "key heads of gated delta nets", tensor, problems);
+            whole(args, "linear_num_value_heads", "value heads of gated delta nets", tensor, problems);
+        }
+        if (latent) {
+            whole(args, "num_attention_heads", "attention heads", tensor, problems);
+        }
         if (mixers) {
             long groups = args.integer("mamba_num_groups", 8);
             if (groups % tensor != 0) {
@@ -86,6 +94,18 @@ public final class MegatronLimits {
             if (groups > 0 && groups % tensor != 0 && tensor % groups != 0) {
                 problems.add(groups + " query groups: neither divides the other");
             }
+        }
+    }
+
+    private static boolean has(MegatronDivisions divisions, String suffix) {
+        return divisions.entries().keySet().stream().anyMatch(key -> key.endsWith(suffix));
+    }
+
+    /** A head is never cut, even where its rows could be. */
+    private static void whole(MegatronArgs args, String field, String what, int tensor, Set<String> problems) {
+        long heads = args.integer(field, tensor);
+        if (heads % tensor != 0) {
+            problems.add(heads + " " + what);
         }
     }
 

@@ -11,7 +11,10 @@ import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -50,6 +53,7 @@ public final class MegatronTarget {
             ModelView source, ConversionOptions options, int tensor, boolean padded, LayerMoves moves)
             throws CheckpointException {
         TargetModel model = TargetModel.empty();
+        Map<String, Set<String>> layers = layers(source);
         for (LogicalTensor logical : source.tensors().values()) {
             Optional<String> moved = moves.target(logical.name());
             if (moved.isEmpty()) {
@@ -59,7 +63,8 @@ public final class MegatronTarget {
             }
             MegatronName name = MegatronName.parse(moved.get());
             Shape shape = logical.shape();
-            String target = named(name, options);
+            Set<String> layer = layers.get(MegatronName.parse(logical.name()).prefix());
+            String target = named(name, layer, options);
             if (VOCABULARY_ROWS.contains(logical.name())) {
                 shape = vocabulary(source, logical, options, tensor, padded, model);
             }
@@ -67,6 +72,17 @@ public final class MegatronTarget {
                     target, logical.name(), ElementTypes.of(logical, source.family(), options, model), shape));
         }
         return model;
+    }
+
+    /** Suffixes of the source's parameters, layer by layer. */
+    private static Map<String, Set<String>> layers(ModelView source) {
+        Map<String, Set<String>> layers = new LinkedHashMap<>();
+        for (String key : source.tensors().keySet()) {
+            MegatronName name = MegatronName.parse(key);
+            layers.computeIfAbsent(name.prefix(), prefix -> new LinkedHashSet<>())
+                    .add(name.suffix());
+        }
+        return layers;
     }
 
     private static Shape vocabulary(
@@ -117,22 +133,26 @@ public final class MegatronTarget {
         return divisor;
     }
 
-    /** The name of a parameter with the keys of convolution and experts in the wanted spelling. */
-    private static String named(MegatronName name, ConversionOptions options) {
+    /** The name of a parameter with the keys of convolution, norms and experts in the wanted spelling. */
+    private static String named(MegatronName name, Set<String> layer, ConversionOptions options) {
         if (options.experts().isPresent() && MegatronExperts.number(name) >= 0) {
             return MegatronExperts.named(name, options.experts().get()).key();
         }
-        String suffix = name.suffix();
+        String suffix = NormNames.named(name.suffix(), layer, options.normNaming());
         return switch (options.convNaming()) {
-            case KEEP -> name.key();
+            case KEEP -> name.prefix() + suffix;
             case OLD ->
                 suffix.equals("mixer.conv1d_weight")
                         ? name.prefix() + "mixer.conv1d.weight"
-                        : suffix.equals("mixer.conv1d_bias") ? name.prefix() + "mixer.conv1d.bias" : name.key();
+                        : suffix.equals("mixer.conv1d_bias")
+                                ? name.prefix() + "mixer.conv1d.bias"
+                                : name.prefix() + suffix;
             case NEW ->
                 suffix.equals("mixer.conv1d.weight")
                         ? name.prefix() + "mixer.conv1d_weight"
-                        : suffix.equals("mixer.conv1d.bias") ? name.prefix() + "mixer.conv1d_bias" : name.key();
+                        : suffix.equals("mixer.conv1d.bias")
+                                ? name.prefix() + "mixer.conv1d_bias"
+                                : name.prefix() + suffix;
         };
     }
 }

@@ -44,14 +44,16 @@ public final class Conversion {
 
     /** Shards that no rule knows how to put together cannot be written as anything. */
     private static void requireMerged(ModelView source) throws CheckpointException {
-        if (source.family() == Family.MAMBA_SSM
-                && source.ranks().size() > 1
-                && !source.unknown().isEmpty()) {
+        boolean guessed = source.family() == Family.MAMBA_SSM && source.ranks().size() > 1;
+        List<String> unmerged = source.unknown().stream()
+                .filter(name -> guessed || !source.tensors().containsKey(name))
+                .toList();
+        if (!unmerged.isEmpty()) {
             throw CheckpointException.of(
                             Kind.REFUSED,
                             source.path().toString(),
-                            "no rule says how the ranks share these parameters: " + String.join(", ", source.unknown()))
-                    .withHint("--rule '" + source.unknown().get(0)
+                            "no rule says how the ranks share these parameters: " + String.join(", ", unmerged))
+                    .withHint("--rule '" + unmerged.get(0)
                             + "=replicate', or =column (each rank has some rows), or =row (some columns)");
         }
     }

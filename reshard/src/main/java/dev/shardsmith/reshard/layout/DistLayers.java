@@ -8,16 +8,20 @@ import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.MegatronName.Scope;
+import dev.shardsmith.reshard.family.NormNames;
 import dev.shardsmith.reshard.plan.ConversionOptions.Model;
+import dev.shardsmith.reshard.plan.ConversionOptions.NormNaming;
 import dev.shardsmith.reshard.plan.TargetTensor;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.view.ModelView;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -34,6 +38,7 @@ final class DistLayers {
 
     private final MegatronGoal goal;
     private final boolean stacked;
+    private final Map<String, Set<String>> suffixes = new LinkedHashMap<>();
 
     /**
      * An index along each leading axis, and the sizes of the axes.
@@ -78,6 +83,21 @@ final class DistLayers {
     DistLayers(MegatronGoal goal) {
         this.goal = goal;
         this.stacked = stacks(goal);
+        for (String key : goal.model().tensors().keySet()) {
+            MegatronName name = MegatronName.parse(key);
+            suffixes.computeIfAbsent(name.prefix(), prefix -> new LinkedHashSet<>())
+                    .add(name.suffix());
+        }
+        if (goal.source()
+                .state()
+                .args()
+                .flatMap(args -> args.text("transformer_impl"))
+                .equals(Optional.of("local"))) {
+            // Without Transformer Engine a mixture's norm has the same key as that of an MLP.
+            suffixes.values().stream()
+                    .filter(layer -> layer.remove("mlp.router.weight"))
+                    .forEach(layer -> layer.add("mlp.linear_fc1.weight"));
+        }
     }
 
     private static boolean stacks(MegatronGoal goal) {
@@ -115,6 +135,17 @@ final class DistLayers {
                             .put(name.suffix(), dtype + " " + tensor.shape()));
         }
         return layers.values().stream().distinct().count() == 1;
+    }
+
+    /**
+     * A parameter's key behind the prefix. Megatron saves a Transformer's norms as parts of linear layers, so that models with
+     * and without Transformer Engine read each other's checkpoints.
+     */
+    String suffix(MegatronName name) {
+        boolean layer = name.scope() == Scope.LAYER || name.scope() == Scope.MTP_LAYER;
+        return layer && goal.moves().model() == Model.TRANSFORMER
+                ? NormNames.named(name.suffix(), suffixes.get(name.prefix()), NormNaming.FUSED)
+                : name.suffix();
     }
 
     /** What a parameter's key begins with. */

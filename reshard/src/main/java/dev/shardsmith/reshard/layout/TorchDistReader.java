@@ -104,7 +104,7 @@ final class TorchDistReader {
         Map<String, DcpTensor> stored = modelTensors();
         Map<String, Shape> shapes = new LinkedHashMap<>();
         stored.forEach((key, tensor) -> shapes.put(key, tensor.logicalShape()));
-        DistNames modelNames = DistNames.of(args, newest);
+        DistNames modelNames = DistNames.of(args, DistKeys.isTransformer(shapes.keySet()), newest);
         Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, modelNames);
         Map<String, ExtraState> extraStates = extraStates(modelNames);
         List<String> names = new ArrayList<>(keys.keySet());

@@ -108,12 +108,13 @@ final class TorchDistWriter {
         for (int rank = 0; rank < world; rank++) {
             for (Placement placement : entry.division().placements(tensor.shape(), rank, world)) {
                 Box box = placement.logical();
-                String key = prefix + name.suffix();
+                String key = prefix + layers.suffix(name);
                 Shape whole = tensor.shape();
                 long[] offset = box.offset().clone();
                 if (entry.rule().isPresent()) {
                     ParameterRule rule = entry.rule().get();
-                    key = prefix + rule.distKey(placement.component());
+                    boolean renamed = !rule.dist().equals(rule.suffix());
+                    key = renamed ? prefix + rule.distKey(placement.component()) : key;
                     if (rule.distByPart()) {
                         long base = partStart(entry, placement.component());
                         whole = whole.with(rule.axis(), partWidth(entry, placement.component()));

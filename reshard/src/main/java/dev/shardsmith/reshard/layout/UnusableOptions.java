@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
+import dev.shardsmith.reshard.plan.ConversionOptions.NormNaming;
 import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
 import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelView.Layout;
@@ -44,6 +45,7 @@ final class UnusableOptions {
         unusable.add("--set", !options.set().isEmpty() && !ranks);
         unusable.add("--multiple-of", options.multipleOf().isPresent() && to != Layout.MAMBA_SSM);
         unusable.add("--drop-layers", !options.dropLayers().isEmpty() && !ranks);
+        unusable.add("--norm-naming", options.normNaming() != NormNaming.KEEP && !ranks);
         unusable.add("--model", options.model().isPresent() && !ranks);
         unusable.add("--experts", options.experts().isPresent() && to != Layout.MEGATRON);
         unusable.refuse(family, to);

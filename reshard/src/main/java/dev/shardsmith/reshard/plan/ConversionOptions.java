@@ -41,6 +41,7 @@ import java.util.OptionalLong;
  * @param dropLayers symbols of layer kinds to leave out
  * @param multipleOf in which multiple of channels mamba_ssm's MLPs are divided
  * @param model what a layer of the target consists of
+ * @param normNaming spelling of the norms before layers
  * @param experts how the target's files keep the weights of experts
  */
 public record ConversionOptions(
@@ -70,6 +71,7 @@ public record ConversionOptions(
         String dropLayers,
         OptionalLong multipleOf,
         Optional<Model> model,
+        NormNaming normNaming,
         Optional<ExpertForm> experts) {
 
     /** What becomes of state that need not come along. */
@@ -87,6 +89,15 @@ public record ConversionOptions(
         OLD,
         /** {@code mixer.conv1d_weight} */
         NEW
+    }
+
+    /** Spelling of the norm before a layer. */
+    public enum NormNaming {
+        KEEP,
+        /** A part of the linear layer that follows, as with Transformer Engine: {@code linear_qkv.layer_norm_weight}. */
+        FUSED,
+        /** A module of its own, as without it: {@code input_layernorm.weight}. */
+        SEPARATE
     }
 
     /** What a layer of a model consists of. */
@@ -164,6 +175,8 @@ public record ConversionOptions(
         public OptionalLong multipleOf = OptionalLong.empty();
         /** What a layer consists of. */
         public Optional<Model> model = Optional.empty();
+        /** Spelling of norms. */
+        public NormNaming normNaming = NormNaming.KEEP;
         /** How files keep the weights of experts. */
         public Optional<ExpertForm> experts = Optional.empty();
 
@@ -196,6 +209,7 @@ public record ConversionOptions(
                     dropLayers,
                     multipleOf,
                     model,
+                    normNaming,
                     experts);
         }
     }

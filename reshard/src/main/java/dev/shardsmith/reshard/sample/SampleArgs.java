@@ -65,6 +65,7 @@ final class SampleArgs {
         fields.put("params_dtype", new PyGlobal("torch", spec.dtype().torchName()));
         fields.put("bf16", PyBool.of(spec.dtype() == DType.BF16));
         fields.put("fp16", PyBool.of(spec.dtype() == DType.F16));
+        fields.put("transformer_impl", new PyStr(spec.fusedNorms() ? "transformer_engine" : "local"));
         fields.put("ckpt_format", new PyStr("torch"));
         fields.put("tokenizer_type", new PyStr("NullTokenizer"));
         fields.put("iteration", PyInt.of(1));

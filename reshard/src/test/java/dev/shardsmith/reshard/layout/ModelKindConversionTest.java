@@ -155,6 +155,23 @@ class ModelKindConversionTest {
     }
 
     @Test
+    void normsOfATransformerAreStoredAsPartsOfLinearLayersAndReadAsTheModelHasThem() throws Exception {
+        SampleSpec spec = new SampleSpec(
+                "*E*E", 16, 32, 1, 1, 16, 2, 16, 1, 16, 16, true, false, false, false, true, 4, 16, 0, true, DType.F32,
+                6);
+        SampleSpec local = spec.as(SampleSpec.Kind.TRANSFORMER, spec.latent(), spec.delta());
+        Path dist = sample(local, o -> o.to = Optional.of(Layout.TORCH_DIST));
+        try (FilePool pool = new FilePool()) {
+            assertThat(DcpCheckpoint.open(pool, dist.resolve("iter_0000001")).tensors().stream()
+                            .map(DcpTensor::name))
+                    .contains(
+                            "decoder.layers.self_attention.linear_qkv.layer_norm_weight",
+                            "decoder.layers.mlp.linear_fc1.layer_norm_weight");
+        }
+        assertThat(digests(dist)).isEqualTo(digests(SampleModel.of(local)));
+    }
+
+    @Test
     void layersAreNeverMadeUp() {
         refused(TOOL.resolve("gpt_in"), o -> o.pattern = Optional.of("M*-M"), "state space layers");
         refused(TOOL.resolve("gpt_in"), o -> o.pattern = Optional.of("*-*-"), "is not that of this Transformer");

@@ -46,12 +46,7 @@ public final class DcpImage {
 
     /** A tensor with its chunks, or an object. */
     private record Entry(
-            Optional<DType> dtype,
-            Shape shape,
-            List<Chunk> chunks,
-            Optional<PyValue> object,
-            Map<PyValue, PyValue> substitutes,
-            int file) {}
+            Optional<DType> dtype, Shape shape, List<Chunk> chunks, Optional<FileImage> object, int file) {}
 
     /**
      * Adds a tensor; its chunks have to cover it exactly once.
@@ -65,7 +60,7 @@ public final class DcpImage {
                     "tensor " + name,
                     "distributed checkpoints hold no tensors of type " + dtype.torchName());
         }
-        add(name, new Entry(Optional.of(dtype), shape, List.copyOf(chunks), Optional.empty(), Map.of(), 0));
+        add(name, new Entry(Optional.of(dtype), shape, List.copyOf(chunks), Optional.empty(), 0));
         return this;
     }
 
@@ -81,7 +76,18 @@ public final class DcpImage {
     /** Adds an object in which some nodes are replaced by others, by identity. */
     public DcpImage object(String name, PyValue value, Map<PyValue, PyValue> substitutes, int file)
             throws CheckpointException {
-        add(name, new Entry(Optional.empty(), Shape.SCALAR, List.of(), Optional.of(value), substitutes, file));
+        FileImage image = ofObject(name, value, substitutes, TorchImage.DEFAULT_FOLDER);
+        add(name, new Entry(Optional.empty(), Shape.SCALAR, List.of(), Optional.of(image), file));
+        return this;
+    }
+
+    /**
+     * Adds an object whose bytes are known, as another checkpoint has them.
+     *
+     * @param file number of the data file it goes to
+     */
+    public DcpImage item(String name, byte[] bytes, int file) throws CheckpointException {
+        add(name, new Entry(Optional.empty(), Shape.SCALAR, List.of(), Optional.of(literal(name, bytes)), file));
         return this;
     }
 
@@ -133,9 +139,9 @@ public final class DcpImage {
         for (Map.Entry<String, Entry> entry : entries.entrySet()) {
             Entry given = entry.getValue();
             if (given.object().isPresent()) {
-                FileImage image =
-                        ofObject(entry.getKey(), given.object().get(), given.substitutes(), TorchImage.DEFAULT_FOLDER);
-                items.put(entry.getKey(), List.of(place(given.file(), image, parts, ends)));
+                items.put(
+                        entry.getKey(),
+                        List.of(place(given.file(), given.object().get(), parts, ends)));
             }
         }
         for (Map.Entry<String, Entry> entry : entries.entrySet()) {

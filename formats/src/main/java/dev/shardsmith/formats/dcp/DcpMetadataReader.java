@@ -131,19 +131,29 @@ final class DcpMetadataReader implements PickleConsumer {
     }
 
     private void described(String name, PyObject object) throws CheckpointException {
+        if (isPrototype(object)) {
+            throw CheckpointException.of(
+                            CheckpointException.Kind.UNSUPPORTED,
+                            source,
+                            "the distributed checkpoint has the form of the PyTorch 1.12 prototype, which is not supported")
+                    .withHint(
+                            "load it with PyTorch 1.12 and save it with torch.save, or with a later PyTorch's checkpoints");
+        }
         if (isClass(object, "TensorStorageMetadata")) {
             PyDict state = stateDict(object, name);
             builder.tensor(name, dtype(name, state), size(required(name, state, "size")), chunks(name, state));
         } else if (isClass(object, "BytesStorageMetadata")) {
             builder.object(name);
-        } else if (isClass(object, "ShardedTensorStorageMetadata")) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.UNSUPPORTED,
-                    source,
-                    "the distributed checkpoint has the form of the PyTorch 1.12 prototype, which is not supported");
         } else {
             throw malformed("the entry of " + name + " is an object of an unknown class");
         }
+    }
+
+    /** Before 1.13 each description named its file itself. */
+    private static boolean isPrototype(PyObject object) {
+        return isClass(object, "ShardedTensorStorageMetadata")
+                || object.state().orElse(PyNone.NONE) instanceof PyDict state
+                        && state.get("storage_key").isPresent();
     }
 
     private List<Chunk> chunks(String name, PyDict state) throws CheckpointException {

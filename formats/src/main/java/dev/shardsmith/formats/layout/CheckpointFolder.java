@@ -130,7 +130,7 @@ public final class CheckpointFolder {
             return Optional.of(new MegatronLegacy(folder.folder(), iteration, RankFolders.find(folder)));
         }
         if (isDcp(folder)) {
-            return Optional.of(new PlainDcp(folder.folder(), iteration, common));
+            return Optional.of(new PlainDcp(folder.folder(), iteration, common, folder.isFile(TorchDistMetadata.FILE)));
         }
         WeightFolder weights = new WeightFolder(folder);
         Optional<CheckpointLocation> mamba = weights.mambaSsm(Optional.empty());

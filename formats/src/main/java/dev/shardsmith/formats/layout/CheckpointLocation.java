@@ -76,8 +76,14 @@ public sealed interface CheckpointLocation {
         }
     }
 
-    /** A distributed checkpoint of PyTorch without Megatron's {@code metadata.json}. */
-    record PlainDcp(Path path, Iteration iteration, Optional<Path> common) implements CheckpointLocation {
+    /**
+     * A distributed checkpoint of PyTorch without Megatron's {@code metadata.json}.
+     *
+     * @param common the file with arguments and other state that is not sharded, which only Megatron writes
+     * @param damaged true if there is a {@code metadata.json}, but it is cut or damaged
+     */
+    record PlainDcp(Path path, Iteration iteration, Optional<Path> common, boolean damaged)
+            implements CheckpointLocation {
         @Override
         public String layout() {
             return "dcp";
@@ -85,7 +91,8 @@ public sealed interface CheckpointLocation {
 
         @Override
         public String explanation() {
-            return "PyTorch distributed checkpoint: .metadata without Megatron's metadata.json";
+            return "PyTorch distributed checkpoint: .metadata without "
+                    + (damaged ? "a sound metadata.json" : "Megatron's metadata.json");
         }
     }
 

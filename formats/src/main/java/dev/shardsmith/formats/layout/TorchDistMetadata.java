@@ -59,7 +59,10 @@ public record TorchDistMetadata(String backend, OptionalInt version, Optional<St
                             where,
                             "the checkpoint's form is " + backend
                                     + "; of Megatron's distributed forms only torch_dist is" + " supported")
-                    .withHint("load and save it once with a Megatron release that reads " + backend);
+                    .withHint("load and save it once with a Megatron release that reads " + backend
+                            + (backend.equals("zarr")
+                                    ? ": core up to 0.15 does, with --ckpt-format torch_dist for the new one"
+                                    : ""));
         }
     }
 }

@@ -136,6 +136,28 @@ class DcpCheckpointTest {
     }
 
     @Test
+    void refusesThePrototypeOfPyTorch112AndSaysWhatToDo() throws IOException {
+        for (String type : List.of("TensorStorageMetadata", "BytesStorageMetadata")) {
+            MetadataGraph graph = new MetadataGraph();
+            graph.described.put(
+                    "w",
+                    MetadataGraph.object(
+                            "torch.distributed._shard.checkpoint.metadata",
+                            type,
+                            "storage_key",
+                            new PyStr("w"),
+                            "length",
+                            PyInt.of(4)));
+            graph.write(folder);
+
+            assertThatThrownBy(this::open)
+                    .hasMessageContaining("PyTorch 1.12 prototype")
+                    .satisfies(e -> assertThat(((CheckpointException) e).hint().orElseThrow())
+                            .contains("load it with PyTorch 1.12"));
+        }
+    }
+
+    @Test
     void noticesFlattenedRangesWhoseShapeIsLost() throws IOException {
         MetadataGraph graph = new MetadataGraph();
         graph.tensor("w", at(2, 2), at(0, 0), at(2, 2));

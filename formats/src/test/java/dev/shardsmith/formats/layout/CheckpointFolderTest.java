@@ -235,14 +235,18 @@ class CheckpointFolderTest {
     @Test
     void isPlainDcpWithoutUsableMetadataJson() throws IOException {
         Files.writeString(folder.resolve(".metadata"), "x");
+        assertThat(((PlainDcp) CheckpointFolder.locate(folder)).damaged()).isFalse();
         Files.writeString(folder.resolve("metadata.json"), "{broken");
-        assertThat(CheckpointFolder.locate(folder)).isInstanceOf(PlainDcp.class);
+        assertThat(((PlainDcp) CheckpointFolder.locate(folder)).damaged()).isTrue();
     }
 
     @Test
     void refusesZarr() throws IOException {
         Files.writeString(folder.resolve("metadata.json"), "{\"sharded_backend\": \"zarr\", \"x\": [1]}");
-        assertThatThrownBy(() -> CheckpointFolder.locate(folder)).hasMessageContaining("the checkpoint's form is zarr");
+        assertThatThrownBy(() -> CheckpointFolder.locate(folder))
+                .hasMessageContaining("the checkpoint's form is zarr")
+                .satisfies(e -> assertThat(((CheckpointException) e).hint().orElseThrow())
+                        .contains("core up to 0.15 does, with --ckpt-format torch_dist"));
     }
 
     @Test

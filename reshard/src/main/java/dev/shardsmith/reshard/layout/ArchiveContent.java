@@ -10,8 +10,12 @@ import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.torch.TorchImage;
 import dev.shardsmith.formats.torch.TorchPickle;
 import dev.shardsmith.reshard.plan.TargetLayout;
+import java.util.ArrayList;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /** The tensors of one PyTorch archive that is to be written, each with a compact storage of its own. */
 final class ArchiveContent {
@@ -19,8 +23,12 @@ final class ArchiveContent {
     private final TargetLayout layout;
     private final TorchPickle pickle = new TorchPickle();
     private final IdentityHashMap<PyValue, PyValue> substitutes = new IdentityHashMap<>();
+    private final List<Copy> copies = new ArrayList<>();
     private int slots;
     private PyValue last = PyNone.NONE;
+
+    /** A tensor outside of the model and the slot that it gets if the archive has it. */
+    private record Copy(String name, String key, TargetLayout.StateTensor tensor) {}
 
     /** The content of the file at a path of a layout. */
     ArchiveContent(String path, TargetLayout layout) {
@@ -28,8 +36,18 @@ final class ArchiveContent {
         this.layout = layout;
     }
 
-    /** A new slot for a tensor; its node is {@link #lastNode}. */
+    /**
+     * A new slot for a tensor; its node is {@link #lastNode}.
+     *
+     * @throws CheckpointException if PyTorch has no plain tensors of the type
+     */
     StoredTensor slot(DType dtype, Shape shape) throws CheckpointException {
+        if (dtype.kind() == DType.Kind.QUANTIZED || !dtype.byteAligned()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.REFUSED,
+                    path,
+                    "PyTorch has no plain tensors of the type " + dtype.torchName());
+        }
         String key = Integer.toString(slots++);
         last = pickle.tensor(dtype, shape, key);
         return TargetLayout.slot(path, key, dtype, shape);
@@ -42,8 +60,9 @@ final class ArchiveContent {
 
     /** A slot that gets a copy of a tensor outside of the model; its node. */
     PyValue copy(String name, StoredTensor tensor) throws CheckpointException {
+        String key = Integer.toString(slots);
         StoredTensor target = slot(tensor.dtype(), tensor.shape());
-        layout.addState(name, new TargetLayout.StateTensor(tensor, target));
+        copies.add(new Copy(name, key, new TargetLayout.StateTensor(tensor, target)));
         return last;
     }
 
@@ -56,6 +75,13 @@ final class ArchiveContent {
 
     /** The finished layout of the archive. */
     FileImage image(PyValue root, String folder) throws CheckpointException {
-        return TorchImage.of(root).inFolder(folder).replacing(substitutes).build(path);
+        FileImage image =
+                TorchImage.of(root).inFolder(folder).replacing(substitutes).build(path);
+        Set<String> present = image.slots().stream().map(FileImage.Slot::key).collect(Collectors.toSet());
+        // Parts of the state that are left out take their tensors with them.
+        copies.stream()
+                .filter(copy -> present.contains(copy.key()))
+                .forEach(copy -> layout.addState(copy.name(), copy.tensor()));
+        return image;
     }
 }

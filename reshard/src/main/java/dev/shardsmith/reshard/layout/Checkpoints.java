@@ -12,6 +12,7 @@ import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
 import dev.shardsmith.formats.layout.CheckpointLocation.PlainDcp;
 import dev.shardsmith.formats.layout.CheckpointLocation.RankFolder;
 import dev.shardsmith.formats.layout.CheckpointLocation.TorchDist;
+import dev.shardsmith.reshard.layout.TorchDistReader.Commit;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OpenOptions;
@@ -68,10 +69,11 @@ public final class Checkpoints {
             return MegatronReader.read(path, legacy.path(), rankPaths(legacy), pool, options);
         }
         if (location instanceof TorchDist dist) {
-            return TorchDistReader.read(path, dist.path(), pool, options);
+            return TorchDistReader.read(path, dist.path(), Commit.WHOLE, pool, options);
         }
         if (location instanceof PlainDcp dcp) {
-            return TorchDistReader.read(path, dcp.path(), pool, options);
+            Commit commit = dcp.damaged() ? Commit.DAMAGED : Commit.ABSENT;
+            return TorchDistReader.read(path, dcp.path(), commit, pool, options);
         }
         if (location instanceof HuggingFace folder) {
             Optional<MambaSsm> ranks = ranks(CheckpointFolder.asRanks(folder), pool);

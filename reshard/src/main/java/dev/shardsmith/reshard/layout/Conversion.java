@@ -13,6 +13,8 @@ import java.util.stream.Collectors;
 
 /** Plans conversions: from any model view to any layout that its family has. */
 public final class Conversion {
+    private static final int MOST_NAMED = 20;
+
     private Conversion() {}
 
     /**
@@ -28,14 +30,28 @@ public final class Conversion {
             throw noEquivalent(source, to);
         }
         UnusableOptions.refuse(options, source.family(), to);
+        requireComplete(source, options);
         requireMerged(source);
+        Plan plan = plan(source, options, to);
+        return source.missing().isEmpty()
+                ? plan
+                : plan.withNote("missing in the source, as accepted: "
+                        + String.join(", ", source.missing().keySet()));
+    }
+
+    private static Plan plan(ModelView source, ConversionOptions options, Layout to) throws IOException {
         return switch (to) {
             case MEGATRON -> MegatronWriter.plan(source, options);
             case HUGGINGFACE ->
-                source.family() == Family.MAMBA_SSM
-                        ? MambaWriter.planHuggingFace(source, options)
-                        : NemotronWriter.plan(source, options);
-            case TORCH_DIST -> TorchDistWriter.plan(source, options);
+                switch (source.family()) {
+                    case MAMBA_SSM -> MambaWriter.planHuggingFace(source, options);
+                    case MEGATRON -> NemotronWriter.plan(source, options);
+                    case HUGGINGFACE, PLAIN -> HuggingFaceWriter.plan(source, options);
+                };
+            case TORCH_DIST ->
+                source.family() == Family.MEGATRON
+                        ? TorchDistWriter.plan(source, options)
+                        : PlainDcpWriter.plan(source, options);
             case MAMBA_SSM -> MambaWriter.planRanks(source, options);
             case SAFETENSORS -> PlainFiles.planSafetensors(source, options);
             case PT -> PlainFiles.planPt(source, options);
@@ -63,9 +79,30 @@ public final class Conversion {
         return switch (family) {
             case MEGATRON ->
                 List.of(Layout.MEGATRON, Layout.TORCH_DIST, Layout.HUGGINGFACE, Layout.SAFETENSORS, Layout.PT);
-            case MAMBA_SSM -> List.of(Layout.MAMBA_SSM, Layout.HUGGINGFACE, Layout.SAFETENSORS, Layout.PT);
-            case HUGGINGFACE, PLAIN -> List.of(Layout.SAFETENSORS, Layout.PT);
+            case MAMBA_SSM ->
+                List.of(Layout.MAMBA_SSM, Layout.HUGGINGFACE, Layout.TORCH_DIST, Layout.SAFETENSORS, Layout.PT);
+            case HUGGINGFACE -> List.of(Layout.HUGGINGFACE, Layout.TORCH_DIST, Layout.SAFETENSORS, Layout.PT);
+            case PLAIN -> List.of(Layout.TORCH_DIST, Layout.SAFETENSORS, Layout.PT);
         };
+    }
+
+    /** What is missing may only stay so with the user's leave, name by name. */
+    private static void requireComplete(ModelView source, ConversionOptions options) throws CheckpointException {
+        List<String> missing = source.missing().keySet().stream()
+                .filter(name -> options.allowMissing().stream().noneMatch(glob -> glob.matches(name)))
+                .toList();
+        if (!missing.isEmpty()) {
+            String named = missing.stream()
+                    .limit(MOST_NAMED)
+                    .map(name -> name + " (" + source.missing().get(name) + ")")
+                    .collect(Collectors.joining(", "));
+            int more = missing.size() - MOST_NAMED;
+            throw CheckpointException.of(
+                            Kind.INCOMPLETE,
+                            source.path().toString(),
+                            "tensors are missing: " + named + (more > 0 ? " and " + more + " more" : ""))
+                    .withHint("find the missing files, or accept the gaps with --allow-missing GLOB for each");
+        }
     }
 
     private static CheckpointException noEquivalent(ModelView source, Layout to) {

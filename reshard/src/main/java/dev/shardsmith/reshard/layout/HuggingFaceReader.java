@@ -14,6 +14,7 @@ import dev.shardsmith.reshard.family.NamedPart;
 import dev.shardsmith.reshard.family.NemotronConfig;
 import dev.shardsmith.reshard.family.NemotronNames;
 import dev.shardsmith.reshard.region.Piece;
+import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.state.ModelState;
@@ -35,6 +36,9 @@ import java.util.Set;
 
 /** Opens a Hugging Face folder: {@code config.json} and safetensors or {@code pytorch_model*.bin} files. */
 final class HuggingFaceReader {
+    /** Mamba and Mamba2 have layers of one kind; the deepest published have 64. */
+    private static final String MAMBA = "M".repeat(1024);
+
     private final FilePool pool;
     private final OpenOptions options;
     private final HuggingFace location;
@@ -60,7 +64,7 @@ final class HuggingFaceReader {
             view.config(config);
         }
         weights = WeightFiles.open(pool, location.weights());
-        weights.warnings().forEach(view::addWarning);
+        weights.describe(view);
         checkIndex();
         String type = String.valueOf(config.get("model_type"));
         view.description(location.explanation()
@@ -68,9 +72,11 @@ final class HuggingFaceReader {
         switch (type) {
             case "nemotron_h" -> nemotron();
             case "mamba", "mamba2" -> {
+                checkGaps(MAMBA);
                 return MambaReader.readHuggingFace(view, config, weights, options.rules());
             }
             default -> {
+                checkGaps("");
                 view.family(Family.HUGGINGFACE);
                 addAll(weights.tensors());
             }
@@ -85,25 +91,33 @@ final class HuggingFaceReader {
         SafetensorsIndex index =
                 SafetensorsIndex.read(pool.file(location.index().get()));
         Map<String, Map<String, Long>> shards = new LinkedHashMap<>();
-        for (Path file : location.weights()) {
-            Map<String, Long> sizes = new LinkedHashMap<>();
-            WeightFiles.open(pool, List.of(file)).tensors().forEach((name, tensor) -> sizes.put(name, tensor.bytes()));
-            shards.put(file.getFileName().toString(), sizes);
-        }
-        List<String> absent = new ArrayList<>();
+        location.weights().forEach(file -> shards.put(file.getFileName().toString(), new LinkedHashMap<>()));
+        weights.owners()
+                .forEach((name, file) -> shards.get(file.getFileName().toString())
+                        .put(name, weights.tensors().get(name).bytes()));
         for (IndexFinding finding : index.check(shards)) {
-            if (finding.code().severity() == IndexFinding.Severity.ERROR) {
-                absent.add(finding.message());
-            } else {
-                view.addWarning(finding.message());
+            view.addWarning(finding.message());
+            switch (finding.code()) {
+                case UNSAFE_PATH, MISSING_FILE ->
+                    index.weightMap().forEach((name, file) -> {
+                        if (file.equals(finding.subject()) && !weights.tensors().containsKey(name)) {
+                            view.addMissing(name, "the index has it in " + file);
+                        }
+                    });
+                case GHOST_TENSOR -> view.addMissing(finding.subject(), "the index lists it");
+                case WRONG_SHARD, DUPLICATE_TENSOR, UNINDEXED_TENSOR, UNINDEXED_FILE, WRONG_TOTAL_SIZE -> {}
             }
         }
-        for (String problem : absent) {
-            boolean accepted = options.allowMissing().stream().anyMatch(glob -> problem.contains(glob.text()));
-            if (!accepted && options.allowMissing().isEmpty()) {
-                view.addWarning(problem);
+    }
+
+    /** Adds what config and layers say is missing, where the index did not say so already. */
+    private void checkGaps(String kinds) {
+        HuggingFaceGaps.find(config, weights.tensors().keySet(), kinds).forEach((name, reason) -> {
+            Glob pattern = Glob.of(name);
+            if (view.missing().stream().noneMatch(pattern::matches)) {
+                view.addMissing(name, reason).addWarning(name + " is missing: " + reason);
             }
-        }
+        });
     }
 
     private void addAll(Map<String, StoredTensor> tensors) {
@@ -118,6 +132,7 @@ final class HuggingFaceReader {
 
     private void nemotron() throws IOException {
         String pattern = NemotronConfig.pattern(config);
+        checkGaps(pattern);
         Optional<AttentionSizes> attention = AttentionSizes.of(config);
         List<String> unknown = new ArrayList<>();
         Map<String, Shape> shapes = NemotronNames.megatron(weights.shapes(), pattern, unknown);

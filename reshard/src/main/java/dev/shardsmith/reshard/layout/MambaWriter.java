@@ -152,10 +152,12 @@ final class MambaWriter {
             throw refused("Hugging Face's " + made.get("model_type") + " has no equivalent of: "
                     + String.join("; ", obstacles));
         }
-        if (!mamba1 && config.groups() > 1) {
+        boolean rewritten = source.layout() == ModelView.Layout.HUGGINGFACE;
+        if (!mamba1 && config.groups() > 1 && !rewritten) {
             layout.addNote("Hugging Face's mamba2 normalises over all channels, mamba_ssm within each of "
                     + config.groups() + " groups: the same weights give other logits there");
         }
+        Map<String, Object> fields = rewritten ? ConfigDtype.updated(source.config(), options) : made;
         HuggingFaceFiles files = new HuggingFaceFiles(layout);
         for (TargetTensor tensor : model.tensors().values()) {
             String name = tensor.name().replace("backbone.embedding.", "backbone.embeddings.");
@@ -163,17 +165,18 @@ final class MambaWriter {
         }
         if (tied && options.tie() == Tie.MATERIALISE && embedding != null) {
             files.add(embedding.name(), embedding.dtype(), NamedPart.whole(MambaReader.HEAD, embedding.shape()));
-            made.put("tie_word_embeddings", false);
+            fields.put("tie_word_embeddings", false);
         }
         files.finish(options.maxShardSize());
-        if (source.layout() == ModelView.Layout.HUGGINGFACE) {
-            files.addConfig(source.config());
+        if (rewritten) {
+            files.addConfig(fields);
         } else {
             Optional<KeptConfig> kept = KeptConfig.of(source);
             Optional<Map<String, Object>> same = kept.isPresent() ? kept.get().of(config, made) : Optional.empty();
             made.put(MambaConfig.SECTION, config.fields());
             files.addConfig(same.orElse(made));
         }
+        files.copyCompanions(source);
     }
 
     private static CheckpointException refused(String problem) {

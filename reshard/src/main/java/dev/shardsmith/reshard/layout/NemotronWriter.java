@@ -56,6 +56,7 @@ final class NemotronWriter {
             throw refused("multi-token prediction (" + parsed.text() + ") has no equivalent in NemotronH");
         }
         this.pattern = parsed.withoutPipes().main().orElse("");
+        requireOneMixer(source);
         List<String> obstacles = NemotronConfig.obstacles(args, pattern);
         if (!obstacles.isEmpty()) {
             throw refused("NemotronH has no equivalent of: " + String.join("; ", obstacles));
@@ -72,7 +73,7 @@ final class NemotronWriter {
         return Planner.plan(source, writer.model, writer.layout);
     }
 
-    private void layOut() throws CheckpointException {
+    private void layOut() throws IOException {
         HuggingFaceFiles files = new HuggingFaceFiles(layout);
         Optional<AttentionSizes> attention = AttentionSizes.of(args);
         List<String> unknown = new ArrayList<>();
@@ -98,6 +99,7 @@ final class NemotronWriter {
         files.finish(options.maxShardSize());
         boolean configTied = tied && options.tie() != Tie.MATERIALISE;
         files.addConfig(config(shapes, configTied));
+        files.copyCompanions(source);
         Map<String, String> renamed = new LinkedHashMap<>();
         model.tensors().values().forEach(tensor -> renamed.put(tensor.source(), tensor.name()));
         List<String> names = source.order().stream()
@@ -111,7 +113,7 @@ final class NemotronWriter {
 
     private Map<String, Object> config(Map<String, Shape> shapes, boolean tied) {
         if (source.layout() == ModelView.Layout.HUGGINGFACE && !source.config().isEmpty()) {
-            Map<String, Object> config = new LinkedHashMap<>(source.config());
+            Map<String, Object> config = ConfigDtype.updated(source.config(), options);
             if (config.containsKey("vocab_size") && shapes.containsKey(EMBEDDING)) {
                 config.put("vocab_size", shapes.get(EMBEDDING).size(0));
             }
@@ -132,6 +134,18 @@ final class NemotronWriter {
             }
         });
         return entries;
+    }
+
+    /** A Transformer layer is two of NemotronH's layers. */
+    private static void requireOneMixer(ModelView source) throws CheckpointException {
+        for (String name : source.tensors().keySet()) {
+            MegatronName parsed = MegatronName.parse(name);
+            if (parsed.suffix().equals("mlp.linear_fc1.weight")
+                    && source.tensors().containsKey(parsed.prefix() + "self_attention.linear_qkv.weight")) {
+                throw refused("the model is a GPT: " + parsed.prefix()
+                        + "* has attention and an MLP, which are two layers in" + " NemotronH");
+            }
+        }
     }
 
     private static CheckpointException refused(String problem) {

@@ -41,7 +41,7 @@ final class PlainFiles {
         boolean safetensors = SafetensorsFile.looksLike(pool.file(path));
         ModelViewBuilder view = new ModelViewBuilder(path, pool, safetensors ? Layout.SAFETENSORS : Layout.PT);
         WeightFiles weights = WeightFiles.open(pool, List.of(path));
-        weights.warnings().forEach(view::addWarning);
+        weights.describe(view);
         Map<String, LogicalTensor> held = new LinkedHashMap<>();
         for (Map.Entry<String, StoredTensor> entry : weights.tensors().entrySet()) {
             LogicalTensor tensor = LogicalTensor.whole(entry.getKey(), entry.getValue());
@@ -67,6 +67,7 @@ final class PlainFiles {
         }
         layout.addFile(SafetensorsImage.of(SAFETENSORS, tensors, Map.of("format", "pt")));
         layout.setSingleFile();
+        LeftOut.note(source, layout, "a file of named tensors holds nothing else", item -> true);
         return Planner.plan(source, model, layout);
     }
 
@@ -82,6 +83,7 @@ final class PlainFiles {
         }
         layout.addFile(content.image(TorchPickle.orderedDict(entries), "archive"));
         layout.setSingleFile();
+        LeftOut.note(source, layout, "a file of named tensors holds nothing else", item -> true);
         return Planner.plan(source, model, layout);
     }
 

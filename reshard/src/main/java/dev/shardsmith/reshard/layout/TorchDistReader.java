@@ -29,6 +29,7 @@ import dev.shardsmith.reshard.state.ModelState;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.OpaqueItem;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.reshard.view.Parallelism;
 import dev.shardsmith.reshard.view.RankShard;
@@ -40,6 +41,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * Opens a Megatron {@code torch_dist} checkpoint, or another distributed checkpoint with Megatron's keys.
@@ -51,6 +53,15 @@ final class TorchDistReader {
             List.of("model.module.module.", "model.module.", "module.module.", "model.", "module.");
     private static final String COMMON = "common_state/shard_0_1";
     private static final String EXTRA = "._extra_state/shard_";
+
+    private static final Pattern OPTIMIZER = Pattern.compile("(chained_\\d+\\.)?optimizer\\.|chained_");
+
+    /** The state of {@code metadata.json}, which Megatron writes when all else is there. */
+    enum Commit {
+        WHOLE,
+        DAMAGED,
+        ABSENT
+    }
 
     private final FilePool pool;
     private final OpenOptions options;
@@ -74,9 +85,11 @@ final class TorchDistReader {
      *
      * @param shown the path that the user gave
      * @param folder the folder with {@code .metadata}
+     * @param commit how {@code metadata.json} was found
      */
-    static ModelView read(Path shown, Path folder, FilePool pool, OpenOptions options) throws IOException {
-        return new TorchDistReader(shown, folder, pool, options).read();
+    static ModelView read(Path shown, Path folder, Commit commit, FilePool pool, OpenOptions options)
+            throws IOException {
+        return new TorchDistReader(shown, folder, pool, options).read(commit);
     }
 
     /** True if the keys are those of a Megatron model. */
@@ -97,7 +110,7 @@ final class TorchDistReader {
         return key.substring(prefix.length());
     }
 
-    private ModelView read() throws IOException {
+    private ModelView read(Commit commit) throws IOException {
         readCommonState();
         Optional<MegatronArgs> args = Optional.ofNullable(entries.get("args")).flatMap(MegatronArgs::of);
         boolean newest = checkpoint.hasObject(COMMON);
@@ -122,6 +135,9 @@ final class TorchDistReader {
             }
         }
         boolean megatron = isMegatron(checkpoint);
+        if (!megatron) {
+            items();
+        }
         if (shapes.keySet().stream().anyMatch(DistKeys::isStacked)) {
             view.stackedLayers();
         }
@@ -135,6 +151,13 @@ final class TorchDistReader {
         if (args.isEmpty() && megatron) {
             view.addWarning("there are no saved options ('args')");
         }
+        if (commit == Commit.DAMAGED) {
+            view.addWarning("metadata.json is damaged: it names no form of the data; Megatron would not load this"
+                    + " checkpoint, and a crash while it was saved may have left it so");
+        } else if (commit == Commit.ABSENT && megatron) {
+            view.addWarning(
+                    "there is no metadata.json, which Megatron writes last: to Megatron the checkpoint is unfinished");
+        }
         Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
         return view.family(megatron ? ModelView.Family.MEGATRON : ModelView.Family.PLAIN)
                 .description((megatron
@@ -147,6 +170,14 @@ final class TorchDistReader {
                         folder.toAbsolutePath().normalize().getFileName().toString())
                 .state(state)
                 .build();
+    }
+
+    /** What an unknown model's checkpoint has besides tensors, and where in the state dict everything lies. */
+    private void items() {
+        view.paths(checkpoint::path);
+        for (String name : checkpoint.objects()) {
+            view.addItem(new OpaqueItem(name, checkpoint.path(name), Optional.of(() -> checkpoint.objectBytes(name))));
+        }
     }
 
     private static Parallelism sizes(MegatronArgs args) {
@@ -166,8 +197,9 @@ final class TorchDistReader {
             }
         }
         Map<String, DcpTensor> stored = new LinkedHashMap<>();
+        boolean megatron = isMegatron(checkpoint);
         for (DcpTensor tensor : checkpoint.tensors()) {
-            if (tensor.name().startsWith("optimizer.") || tensor.name().startsWith("chained_")) {
+            if (megatron && OPTIMIZER.matcher(tensor.name()).lookingAt()) {
                 entries.putIfAbsent("optimizer", PyNone.NONE);
             } else {
                 stored.put(

@@ -25,7 +25,7 @@ final class UnusableOptions {
 
     /** Fails if an option changes nothing in a target of this layout. */
     static void refuse(ConversionOptions options, Family family, Layout to) throws CheckpointException {
-        boolean ranks = to == Layout.MEGATRON || to == Layout.TORCH_DIST;
+        boolean ranks = to == Layout.MEGATRON || to == Layout.TORCH_DIST && family == Family.MEGATRON;
         boolean folder = to == Layout.HUGGINGFACE;
         boolean rebuilt = ranks || folder && family == Family.MEGATRON;
         UnusableOptions unusable = new UnusableOptions();
@@ -41,7 +41,9 @@ final class UnusableOptions {
         unusable.add("--strip-padding", options.stripPadding() && !rebuilt);
         unusable.add("--conv1d-naming", options.convNaming() != ConvNaming.KEEP && !ranks);
         unusable.add("--tie", options.tie() != Tie.KEEP && !folder);
-        unusable.add("--max-shard-size", options.maxShardSize().isPresent() && !folder);
+        unusable.add(
+                "--max-shard-size",
+                options.maxShardSize().isPresent() && !folder && (ranks || to != Layout.TORCH_DIST));
         unusable.add("--set", !options.set().isEmpty() && !ranks);
         unusable.add("--multiple-of", options.multipleOf().isPresent() && to != Layout.MAMBA_SSM);
         unusable.add("--drop-layers", !options.dropLayers().isEmpty() && !ranks);

@@ -6,11 +6,14 @@ import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.safetensors.SafetensorsEntry;
 import dev.shardsmith.formats.safetensors.SafetensorsFile;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.formats.torch.TorchTensor;
+import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.OpaqueItem;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -25,9 +28,16 @@ import java.util.Optional;
  *
  * @param tensors views by name, in the order of the files
  * @param sharedWith names of tensors that lie on the very bytes of another, with that other's name
+ * @param owners the file of each tensor
+ * @param others names of what the files hold besides
  * @param warnings what could not be read, by name
  */
-record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> sharedWith, List<String> warnings) {
+record WeightFiles(
+        Map<String, StoredTensor> tensors,
+        Map<String, String> sharedWith,
+        Map<String, Path> owners,
+        List<String> others,
+        List<String> warnings) {
     /** Where a tensor's bytes begin, which two names may share. */
     private record Place(Path path, Optional<String> part, long offset, Shape shape) {
         static Place of(Path path, StoredTensor data) {
@@ -40,15 +50,19 @@ record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> shared
 
     /** Opens files and lists their tensors; reads headers and pickles only. */
     static WeightFiles open(FilePool pool, List<Path> files) throws IOException {
-        WeightFiles weights = new WeightFiles(new LinkedHashMap<>(), new LinkedHashMap<>(), new ArrayList<>());
+        WeightFiles weights = new WeightFiles(
+                new LinkedHashMap<>(),
+                new LinkedHashMap<>(),
+                new LinkedHashMap<>(),
+                new ArrayList<>(),
+                new ArrayList<>());
         Map<Place, String> places = new LinkedHashMap<>();
-        Map<String, Path> owners = new LinkedHashMap<>();
         for (Path path : files) {
             Map<String, StoredTensor> found = SafetensorsFile.looksLike(pool.file(path))
-                    ? safetensors(pool, path, weights.warnings())
-                    : torch(pool, path, weights.warnings());
+                    ? safetensors(pool, path, weights)
+                    : torch(pool, path, weights);
             for (Map.Entry<String, StoredTensor> entry : found.entrySet()) {
-                Path earlier = owners.putIfAbsent(entry.getKey(), path);
+                Path earlier = weights.owners().putIfAbsent(entry.getKey(), path);
                 if (earlier != null) {
                     throw CheckpointException.of(
                             Kind.INCONSISTENT,
@@ -68,6 +82,13 @@ record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> shared
         return weights;
     }
 
+    /** Tells a view of what is no plain tensor, and which names share their bytes. */
+    void describe(ModelViewBuilder view) {
+        warnings.forEach(view::addWarning);
+        others.forEach(name -> view.addItem(new OpaqueItem(name, List.of(new PyStr(name)), Optional.empty())));
+        sharedWith.forEach(view::addShared);
+    }
+
     /** Shapes by name. */
     Map<String, Shape> shapes() {
         Map<String, Shape> shapes = new LinkedHashMap<>();
@@ -75,28 +96,33 @@ record WeightFiles(Map<String, StoredTensor> tensors, Map<String, String> shared
         return shapes;
     }
 
-    private static Map<String, StoredTensor> safetensors(FilePool pool, Path path, List<String> warnings)
+    private static Map<String, StoredTensor> safetensors(FilePool pool, Path path, WeightFiles weights)
             throws IOException {
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
         for (SafetensorsEntry entry : SafetensorsFile.open(pool.file(path)).entries()) {
             if (entry.dtype().isPresent()) {
                 tensors.put(entry.name(), entry.tensor());
             } else {
-                warnings.add(entry.name() + ": element type " + entry.code() + " is not known");
+                weights.others().add(entry.name());
+                weights.warnings().add(entry.name() + ": element type " + entry.code() + " is not known");
             }
         }
         return tensors;
     }
 
-    private static Map<String, StoredTensor> torch(FilePool pool, Path path, List<String> warnings) throws IOException {
+    private static Map<String, StoredTensor> torch(FilePool pool, Path path, WeightFiles weights) throws IOException {
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
-        for (NamedTensor tensor : TorchFile.open(pool, path).tensors()) {
+        TorchFile file = TorchFile.open(pool, path);
+        weights.others().addAll(NonTensors.of(file));
+        for (NamedTensor tensor : file.tensors()) {
             Optional<StoredTensor> data = plain(tensor.tensor());
             if (data.isPresent()) {
                 tensors.put(tensor.name(), data.get());
             } else {
-                warnings.add(tensor.name() + ": this is no plain strided tensor but "
-                        + tensor.tensor().kind().name().toLowerCase(Locale.ROOT));
+                weights.others().add(tensor.name());
+                weights.warnings()
+                        .add(tensor.name() + ": this is no plain strided tensor but "
+                                + tensor.tensor().kind().name().toLowerCase(Locale.ROOT));
             }
         }
         return tensors;

@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.plan;
 
 import dev.shardsmith.formats.FileImage;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -35,5 +36,12 @@ public record Plan(
             bytes = Math.addExact(bytes, file.size());
         }
         return bytes;
+    }
+
+    /** The same plan with something more that a user should know. */
+    public Plan withNote(String note) {
+        List<String> more = new ArrayList<>(notes);
+        more.add(note);
+        return new Plan(files, moves, ledger, dropped, more, singleFile);
     }
 }

@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.view;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.ModelState;
 import java.io.Closeable;
@@ -10,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * A checkpoint as the undivided model, whatever its layout.
@@ -88,6 +90,10 @@ public final class ModelView implements Closeable {
     private final boolean stackedLayers;
     private final List<RankShard> ranks;
     private final List<String> warnings;
+    private final Map<String, String> missing;
+    private final List<OpaqueItem> items;
+    private final Map<String, String> shared;
+    private final Function<String, List<PyValue>> paths;
     private final FilePool files;
 
     ModelView(ModelViewBuilder parts) {
@@ -108,6 +114,10 @@ public final class ModelView implements Closeable {
         this.stackedLayers = parts.stackedLayers;
         this.ranks = List.copyOf(parts.ranks);
         this.warnings = List.copyOf(parts.warnings);
+        this.missing = new LinkedHashMap<>(parts.missing);
+        this.items = List.copyOf(parts.items);
+        this.shared = new LinkedHashMap<>(parts.shared);
+        this.paths = parts.paths;
         this.files = parts.files;
     }
 
@@ -194,6 +204,26 @@ public final class ModelView implements Closeable {
     /** What looked odd while opening. */
     public List<String> warnings() {
         return warnings;
+    }
+
+    /** Names of what should be there but is not, each with how that is known; a conversion needs leave to go on without it. */
+    public Map<String, String> missing() {
+        return missing;
+    }
+
+    /** What the checkpoint has besides tensors where no known form of training state holds it. */
+    public List<OpaqueItem> items() {
+        return items;
+    }
+
+    /** Names of tensors that lie on the very bytes of another, with that other's name. */
+    public Map<String, String> shared() {
+        return shared;
+    }
+
+    /** Where a tensor lies in the nested state dict: keys (strings) and positions in lists (ints). */
+    public List<PyValue> path(String tensor) {
+        return paths.apply(tensor);
     }
 
     /** The files that were opened; their change can be checked. */

@@ -1,6 +1,8 @@
 package dev.shardsmith.reshard.view;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.ModelState;
 import java.nio.file.Path;
@@ -11,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 
 /** What a layout's reader gathers while it opens a checkpoint. */
 public final class ModelViewBuilder {
@@ -23,6 +26,10 @@ public final class ModelViewBuilder {
     final List<String> order = new ArrayList<>();
     final List<RankShard> ranks = new ArrayList<>();
     final Set<String> warnings = new LinkedHashSet<>();
+    final Map<String, String> missing = new LinkedHashMap<>();
+    final List<OpaqueItem> items = new ArrayList<>();
+    final Map<String, String> shared = new LinkedHashMap<>();
+    Function<String, List<PyValue>> paths = name -> List.of(new PyStr(name));
     ModelView.Family family = ModelView.Family.PLAIN;
     String description = "";
     Parallelism parallelism = Parallelism.NONE;
@@ -128,6 +135,35 @@ public final class ModelViewBuilder {
     /** Adds something that looked odd. */
     public ModelViewBuilder addWarning(String text) {
         warnings.add(text);
+        return this;
+    }
+
+    /** Adds the name of something that should be there but is not, and how that is known. */
+    public ModelViewBuilder addMissing(String name, String reason) {
+        missing.putIfAbsent(name, reason);
+        return this;
+    }
+
+    /** Names of what is known to be missing. */
+    public Set<String> missing() {
+        return missing.keySet();
+    }
+
+    /** Adds something that is no tensor. */
+    public ModelViewBuilder addItem(OpaqueItem item) {
+        items.add(item);
+        return this;
+    }
+
+    /** Adds the name of a tensor that lies on the very bytes of another. */
+    public ModelViewBuilder addShared(String name, String other) {
+        shared.put(name, other);
+        return this;
+    }
+
+    /** Sets how the places of tensors in the nested state dict are found; each is its own name otherwise. */
+    public ModelViewBuilder paths(Function<String, List<PyValue>> finder) {
+        paths = finder;
         return this;
     }
 

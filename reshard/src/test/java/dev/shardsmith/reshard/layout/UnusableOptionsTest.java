@@ -84,7 +84,7 @@ class UnusableOptionsTest {
         assertThatThrownBy(() -> plan(PLAIN, Layout.HUGGINGFACE, o -> {}))
                 .isInstanceOfSatisfying(CheckpointException.class, e -> {
                     assertThat(e.kind()).isEqualTo(Kind.REFUSED);
-                    assertThat(e.hint()).hasValue("--to safetensors, or --to pt");
+                    assertThat(e.hint()).hasValue("--to torch_dist, or --to safetensors, or --to pt");
                 });
     }
 

@@ -1,0 +1,107 @@
+package dev.shardsmith.reshard.layout;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Finds what a Hugging Face folder should have but has not, as far as {@code config.json} and its other layers tell.
+ *
+ * <p>An index that was written after a shard was lost agrees with the shards that are left. Names that are only known in part end
+ * in {@code *}.
+ */
+final class HuggingFaceGaps {
+    private static final Pattern LAYER = Pattern.compile("(?!mtp\\.)(.*?)layers\\.(\\d{1,9})\\.(.+)");
+
+    /** More are not listed: the checkpoint is hopeless then, and a config may claim any number of layers. */
+    private static final int MOST = 1000;
+
+    private final Map<String, Object> config;
+    private final Set<String> names;
+    private final Map<String, String> gaps = new LinkedHashMap<>();
+
+    private HuggingFaceGaps(Map<String, Object> config, Set<String> names) {
+        this.config = config;
+        this.names = names;
+    }
+
+    /**
+     * What is missing, each with how that is known.
+     *
+     * @param config {@code config.json}
+     * @param names names of all tensors
+     * @param kinds symbol of each layer; empty if kinds are not known, then layers are not compared with each other
+     */
+    static Map<String, String> find(Map<String, Object> config, Set<String> names, String kinds) {
+        HuggingFaceGaps finder = new HuggingFaceGaps(config, names);
+        if (config.containsKey("model_type") && !names.isEmpty()) {
+            finder.ends();
+            finder.layers(kinds);
+        }
+        return finder.gaps;
+    }
+
+    private void ends() {
+        if (names.stream().noneMatch(name -> name.contains("embed"))) {
+            gaps.put("*embed*", "no tensor is an embedding");
+        }
+        boolean normed =
+                names.stream().anyMatch(name -> !LAYER.matcher(name).matches() && name.matches(".*norm(_f)?\\.weight"));
+        if (!normed) {
+            gaps.put("*norm*", "no tensor is the last normalisation");
+        }
+        boolean head = String.valueOf(config.get("architectures")).contains("ForCausalLM");
+        boolean untied = Boolean.FALSE.equals(config.get("tie_word_embeddings"));
+        if (head && untied && !names.contains("lm_head.weight")) {
+            gaps.put("lm_head.weight", "config.json says that it is not tied to the embedding");
+        }
+    }
+
+    private void layers(String kinds) {
+        Map<Integer, Set<String>> layers = new TreeMap<>();
+        String prefix = "";
+        for (String name : names) {
+            Matcher layer = LAYER.matcher(name);
+            if (layer.matches()) {
+                prefix = layer.group(1);
+                layers.computeIfAbsent(Integer.parseInt(layer.group(2)), number -> new LinkedHashSet<>())
+                        .add(layer.group(3));
+            }
+        }
+        if (!(config.get("num_hidden_layers") instanceof Number depth) || layers.isEmpty()) {
+            return;
+        }
+        for (int layer = 0; layer < depth.longValue() && gaps.size() < MOST; layer++) {
+            if (!layers.containsKey(layer)) {
+                gaps.put(prefix + "layers." + layer + ".*", "config.json says that there are " + depth + " layers");
+            }
+        }
+        Map<Character, List<Integer>> byKind = new LinkedHashMap<>();
+        layers.keySet().stream()
+                .filter(layer -> layer < kinds.length())
+                .forEach(layer -> byKind.computeIfAbsent(kinds.charAt(layer), kind -> new ArrayList<>())
+                        .add(layer));
+        for (List<Integer> alike : byKind.values()) {
+            compare(prefix, alike, layers);
+        }
+    }
+
+    /** Layers of one kind have the same parameters: what at least half of them have, the others lack. */
+    private void compare(String prefix, List<Integer> alike, Map<Integer, Set<String>> layers) {
+        Map<String, Integer> counts = new LinkedHashMap<>();
+        alike.forEach(layer -> layers.get(layer).forEach(parameter -> counts.merge(parameter, 1, Integer::sum)));
+        for (int layer : alike) {
+            counts.forEach((parameter, count) -> {
+                if (count * 2 >= alike.size() && !layers.get(layer).contains(parameter) && gaps.size() < MOST) {
+                    gaps.put(prefix + "layers." + layer + "." + parameter, "other layers of its kind have it");
+                }
+            });
+        }
+    }
+}

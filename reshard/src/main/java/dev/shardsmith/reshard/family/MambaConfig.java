@@ -58,14 +58,24 @@ public record MambaConfig(Map<String, Object> fields) {
         return section("ssm_cfg").get("rope_fraction") instanceof Number share ? share.doubleValue() : 0.5;
     }
 
-    /** True if embedding and output layer share their weight. */
+    /** True if embedding and output layer share their weight, which is the default. */
     public boolean tied() {
         return !Boolean.FALSE.equals(fields.get("tie_embeddings"));
     }
 
+    /** False if there is no config, so that whether the two share their weight is for the files to tell. */
+    public boolean saysTied() {
+        return isComplete() || fields.containsKey("tie_embeddings");
+    }
+
     /** True if the config says how wide the model is, so that its other fields or their defaults say the rest. */
     boolean isComplete() {
-        return AttentionSizes.number(fields, "d_model", 0) > 0;
+        return width() > 0;
+    }
+
+    /** Channels of the residual stream, 0 if it is not said. */
+    long width() {
+        return AttentionSizes.number(fields, "d_model", 0);
     }
 
     /** True if the config says how many heads attention layers have. */

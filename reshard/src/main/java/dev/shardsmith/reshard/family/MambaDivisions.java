@@ -18,6 +18,14 @@ import java.util.Optional;
  * divide; where mamba_ssm's own modules would refuse that, so does this.
  */
 public final class MambaDivisions {
+    /** What the files of a checkpoint are known to be, before their sizes are looked at. */
+    public enum Extent {
+        /** The undivided model: a config that says otherwise is remarked on. */
+        WHOLE,
+        /** Shares of ranks, even if there is only one: together they must be the model that the config describes. */
+        RANKS
+    }
+
     private final Map<String, Division> divisions = new LinkedHashMap<>();
     private final Map<String, Shape> shapes = new LinkedHashMap<>();
     private final List<String> unknown = new ArrayList<>();
@@ -30,12 +38,14 @@ public final class MambaDivisions {
      *
      * @param ranks shapes by key of each rank
      * @param users divisions of parameters that the table does not know
+     * @param extent what the files are
      * @throws CheckpointException if a rank's sizes are not those that the rule gives, or the ranks together are not the model
      *     that the config describes
      */
-    public static MambaDivisions measured(List<Map<String, Shape>> ranks, MambaConfig config, List<UserRule> users)
+    public static MambaDivisions measured(
+            List<Map<String, Shape>> ranks, MambaConfig config, List<UserRule> users, Extent extent)
             throws CheckpointException {
-        return MambaMeasurement.measure(ranks, new MambaRules(config, Optional.empty(), users));
+        return MambaMeasurement.measure(ranks, new MambaRules(config, Optional.empty(), users), extent);
     }
 
     /**

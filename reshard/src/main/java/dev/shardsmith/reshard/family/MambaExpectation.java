@@ -3,7 +3,9 @@ package dev.shardsmith.reshard.family;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.family.MambaDivisions.Extent;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +24,9 @@ final class MambaExpectation {
 
     /** What is more, or other, than the config says. */
     private final Set<String> other = new LinkedHashSet<>();
+
+    /** Whether what every rank holds whole is not as wide as the config says, so that no rank can be missing. */
+    private boolean otherModel;
 
     MambaExpectation(MambaConfig config) {
         this.config = config;
@@ -46,6 +51,7 @@ final class MambaExpectation {
                             case "kv" -> config.attentionHeads() / config.queriesPerKey() * config.attentionHeadDim();
                             case "mlp" -> config.attentionMlpChannels();
                             case "V" -> config.vocabularyRows();
+                            case "d" -> config.width();
                             default -> 0L;
                         })
                 .filter(width -> width > 0);
@@ -65,6 +71,7 @@ final class MambaExpectation {
             case "kv" -> "key and value channels (attn_cfg)";
             case "mlp" -> "channels of attention's MLP (attn_cfg)";
             case "V" -> "rows of the vocabulary";
+            case "d" -> "channels of the model (d_model)";
             default -> symbol;
         };
     }
@@ -81,6 +88,7 @@ final class MambaExpectation {
             MambaSizes whole,
             Map<String, Shape> shapes,
             BiPredicate<String, MambaSizes> shared) {
+        compareWidth(layer, shapes);
         List<String> symbols = switch (whole.kind()) {
             case MAMBA1 -> List.of("di", "h");
             case MAMBA2 -> List.of("ds", "dm", "GN", "H", "h");
@@ -101,20 +109,31 @@ final class MambaExpectation {
         }
     }
 
-    private void compare(String symbol, long found, Optional<Long> expected) {
-        if (expected.isPresent() && found != expected.get()) {
+    /** The norms in front of mixers are on every rank and as wide as the model. */
+    private void compareWidth(MambaFrame.Layer layer, Map<String, Shape> shapes) {
+        String key = layer.keys().getOrDefault("norm.weight", layer.keys().get("backbone.norm_f.weight"));
+        if (key != null && shapes.get(key).rank() == 1) {
+            otherModel |= compare("d", shapes.get(key).size(0), width("d"));
+        }
+    }
+
+    private boolean compare(String symbol, long found, Optional<Long> expected) {
+        boolean differs = expected.isPresent() && found != expected.get();
+        if (differs) {
             Set<String> where = found < expected.get() ? less : other;
             where.add(found + " " + words(symbol) + " where config.json says " + expected.get());
         }
+        return differs;
     }
 
     /**
      * Says what was found to be different.
      *
      * @param layers all layers, the model's own parameters among them
+     * @param extent whether the files are known to be ranks
      * @throws CheckpointException if several ranks together are less, or more, than the model
      */
-    void report(MambaDivisions result, List<MambaSizes> layers, int world) throws CheckpointException {
+    void report(MambaDivisions result, List<MambaSizes> layers, int world, Extent extent) throws CheckpointException {
         long count = layers.stream()
                 .filter(layer -> layer.kind() != MambaSizes.Kind.NONE)
                 .count();
@@ -123,21 +142,26 @@ final class MambaExpectation {
         }
         List<String> differences = new ArrayList<>(less);
         differences.addAll(other);
+        // A config of another model explains all other differences.
+        differences.sort(Comparator.comparing(text -> !text.contains(words("d"))));
         if (differences.isEmpty()) {
             return;
         }
         String some = String.join("; ", differences.subList(0, Math.min(MOST_DIFFERENCES, differences.size())));
         boolean onlyVocabulary = less.isEmpty() && other.stream().allMatch(text -> text.contains(words("V")));
-        if (world == 1 || onlyVocabulary) {
+        if (extent == Extent.WHOLE || onlyVocabulary) {
             result.addWarning("the files hold " + some);
             return;
         }
         throw CheckpointException.of(
-                        less.isEmpty() ? Kind.INCONSISTENT : Kind.INCOMPLETE,
+                        less.isEmpty() || otherModel ? Kind.INCONSISTENT : Kind.INCOMPLETE,
                         "config.json",
-                        "the files of " + world + " ranks together hold " + some)
+                        (world == 1
+                                        ? "the file of the one rank holds "
+                                        : "the files of " + world + " ranks together hold ")
+                                + some)
                 .withHint(
-                        less.isEmpty()
+                        less.isEmpty() || otherModel
                                 ? "see whether these are ranks of one model, and of the model of this config.json"
                                 : "see whether the file of a rank is missing");
     }

@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.family;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.family.MambaDivisions.Extent;
 import dev.shardsmith.reshard.family.MambaTable.Part;
 import dev.shardsmith.reshard.family.MambaTable.Row;
 import dev.shardsmith.reshard.rule.Division;
@@ -30,13 +31,14 @@ final class MambaMeasurement {
         this.expectation = new MambaExpectation(rules.config());
     }
 
-    static MambaDivisions measure(List<Map<String, Shape>> ranks, MambaRules rules) throws CheckpointException {
+    static MambaDivisions measure(List<Map<String, Shape>> ranks, MambaRules rules, Extent extent)
+            throws CheckpointException {
         MambaMeasurement measurement = new MambaMeasurement(ranks, rules);
-        measurement.run();
+        measurement.run(extent);
         return measurement.result;
     }
 
-    private void run() throws CheckpointException {
+    private void run(Extent extent) throws CheckpointException {
         for (int rank = 1; rank < world; rank++) {
             for (String key : ranks.get(rank).keySet()) {
                 if (!ranks.get(0).containsKey(key)) {
@@ -61,7 +63,7 @@ final class MambaMeasurement {
             expectation.compare(layer, whole, result.shapes(), this::isShared);
             found.add(whole);
         }
-        expectation.report(result, found, world);
+        expectation.report(result, found, world, extent);
     }
 
     private boolean isShared(String symbol, MambaSizes whole) {

@@ -84,13 +84,13 @@ record MambaRules(MambaConfig config, Optional<Long> multiple, List<UserRule> us
             case "ds", "GN", "H", "D" ->
                 byHead
                         ? new Unit(whole(width, width / Math.max(1, sizes.width("H"))), false, "heads")
-                        : new Unit(whole(width, width / groups), even, "groups of heads (ngroups)");
+                        : new Unit(whole(width, width / groups), even, groupWords());
             case "di" ->
                 sizes.kind() == Kind.MAMBA3
                         ? new Unit(
                                 whole(width, width / Math.max(1, byHead ? sizes.width("H") : groups)),
                                 false,
-                                byHead ? "heads" : "groups of heads (ngroups)")
+                                byHead ? "heads" : groupWords())
                         : new Unit(1, false, "inner channels");
             case "dm" -> new Unit(1, true, "channels that bypass the scan (d_inner - d_ssm)");
             case "kv" -> heads(width, config.attentionHeadDim());
@@ -99,6 +99,12 @@ record MambaRules(MambaConfig config, Optional<Long> multiple, List<UserRule> us
             case "h" -> mlp(width, world);
             default -> new Unit(1, false, "units");
         };
+    }
+
+    private String groupWords() {
+        return config.isComplete() || config.groups() > 1
+                ? "groups of heads (ngroups)"
+                : "groups of heads (ngroups, 1 where no config.json says it)";
     }
 
     private Unit heads(long width, long unit) {

@@ -7,8 +7,10 @@ import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.json.Json;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
+import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
 import dev.shardsmith.reshard.family.MambaConfig;
 import dev.shardsmith.reshard.family.MambaDivisions;
+import dev.shardsmith.reshard.family.MambaDivisions.Extent;
 import dev.shardsmith.reshard.family.MambaNames;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.rule.Division;
@@ -63,17 +65,19 @@ final class MambaReader {
         MambaConfig config = MambaConfig.isOne(fields) || fields.isEmpty()
                 ? new MambaConfig(fields)
                 : MambaConfig.ofHuggingFace(fields);
-        return new MambaReader(view, config, options.rules()).read(ranks);
+        return new MambaReader(view, config, options.rules())
+                .read(ranks, location.naming() == Naming.WHOLE ? Extent.WHOLE : Extent.RANKS);
     }
 
     /** Fills the view of a Hugging Face folder. */
     static ModelView readHuggingFace(
             ModelViewBuilder view, Map<String, Object> config, WeightFiles weights, List<UserRule> rules)
             throws IOException {
-        return new MambaReader(view, MambaConfig.ofHuggingFace(config), rules).read(List.of(weights.tensors()));
+        return new MambaReader(view, MambaConfig.ofHuggingFace(config), rules)
+                .read(List.of(weights.tensors()), Extent.WHOLE);
     }
 
-    private ModelView read(List<Map<String, StoredTensor>> files) throws IOException {
+    private ModelView read(List<Map<String, StoredTensor>> files, Extent extent) throws IOException {
         MambaNames names = MambaNames.of(files.get(0).keySet());
         names.remark().ifPresent(remark -> view.description(view.description() + ", " + remark));
         List<Map<String, StoredTensor>> ranks =
@@ -85,9 +89,9 @@ final class MambaReader {
             rank.forEach((name, data) -> own.put(name, data.shape()));
             shapes.add(own);
         }
-        MambaDivisions divisions = MambaDivisions.measured(shapes, config, rules);
+        MambaDivisions divisions = MambaDivisions.measured(shapes, config, rules, extent);
         divisions.warnings().forEach(view::addWarning);
-        boolean tied = config.tied() && ranks.get(0).containsKey(EMBEDDING);
+        boolean tied = tied(ranks.get(0));
         for (String name : ranks.get(0).keySet()) {
             Division division = divisions.divisions().get(name);
             if (division == null) {
@@ -109,6 +113,16 @@ final class MambaReader {
         return view.family(Family.MAMBA_SSM)
                 .parallelism(Parallelism.tensor(ranks.size()))
                 .build();
+    }
+
+    private boolean tied(Map<String, StoredTensor> rank) {
+        StoredTensor embedding = rank.get(EMBEDDING);
+        StoredTensor head = rank.get(HEAD);
+        if (embedding == null || config.saysTied() || head == null) {
+            return embedding != null && config.tied();
+        }
+        return head.offset() == embedding.offset()
+                && head.source().name().equals(embedding.source().name());
     }
 
     private static LogicalTensor merge(

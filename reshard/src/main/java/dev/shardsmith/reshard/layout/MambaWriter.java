@@ -102,7 +102,9 @@ final class MambaWriter {
             }
             layout.addFile(content.image(TorchPickle.orderedDict(entries), path.substring(0, path.lastIndexOf('.'))));
         }
-        layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
+        if (!config.fields().isEmpty()) {
+            layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
+        }
         Optional<KeptConfig> kept = KeptConfig.of(source);
         if (kept.isPresent() && !kept.get().fields().containsKey(MambaConfig.SECTION)) {
             layout.addFile(HuggingFaceFiles.literal(

@@ -11,6 +11,7 @@ import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
+import dev.shardsmith.reshard.family.MambaDivisions.Extent;
 import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.rule.Component;
 import dev.shardsmith.reshard.rule.Division;
@@ -60,7 +61,7 @@ class MambaDivisionsTest {
                 ranks.add(own);
                 shapes.add(shapes(own));
             }
-            MambaDivisions measured = MambaDivisions.measured(shapes, config, rules);
+            MambaDivisions measured = MambaDivisions.measured(shapes, config, rules, Extent.RANKS);
             Optional<Long> multiple = info.has("multiple_of")
                     ? Optional.of(info.get("multiple_of").asLong())
                     : Optional.empty();
@@ -105,16 +106,22 @@ class MambaDivisionsTest {
         Shape bias = Shape.of(3);
         Map<String, Shape> shard = Map.of("weight", Shape.of(3, 5), "bias", bias);
         MambaConfig config = new MambaConfig(Map.of());
-        MambaDivisions column = MambaDivisions.measured(List.of(shard, shard), config, List.of());
+        MambaDivisions column = MambaDivisions.measured(List.of(shard, shard), config, List.of(), Extent.RANKS);
         assertThat(column.shapes()).isEqualTo(Map.of("weight", Shape.of(6, 5), "bias", Shape.of(6)));
-        MambaDivisions row =
-                MambaDivisions.measured(List.of(shard, Map.of("weight", Shape.of(3, 5))), config, List.of());
+        MambaDivisions row = MambaDivisions.measured(
+                List.of(shard, Map.of("weight", Shape.of(3, 5))), config, List.of(), Extent.RANKS);
         assertThat(row.shapes()).isEqualTo(Map.of("weight", Shape.of(3, 10), "bias", bias));
         MambaDivisions uneven = MambaDivisions.measured(
-                List.of(Map.of("weight", Shape.of(4, 5)), Map.of("weight", Shape.of(3, 5))), config, List.of());
+                List.of(Map.of("weight", Shape.of(4, 5)), Map.of("weight", Shape.of(3, 5))),
+                config,
+                List.of(),
+                Extent.RANKS);
         assertThat(uneven.shapes()).isEqualTo(Map.of("weight", Shape.of(7, 5)));
         MambaDivisions unclear = MambaDivisions.measured(
-                List.of(Map.of("weight", Shape.of(4, 5)), Map.of("weight", Shape.of(4, 5))), config, List.of());
+                List.of(Map.of("weight", Shape.of(4, 5)), Map.of("weight", Shape.of(4, 5))),
+                config,
+                List.of(),
+                Extent.RANKS);
         assertThat(unclear.unknown()).containsExactly("weight");
     }
 
@@ -180,7 +187,8 @@ class MambaDivisionsTest {
         Map<String, Shape> shard = mamba2(2, 1, 5, 1);
         MambaConfig config = new MambaConfig(
                 Map.of("d_model", 8L, "ssm_cfg", Map.of("ngroups", 1L, "d_state", 5L, "headdim", 2L, "expand", 2L)));
-        MambaDivisions measured = MambaDivisions.measured(List.of(shard, shard, shard, shard), config, List.of());
+        MambaDivisions measured =
+                MambaDivisions.measured(List.of(shard, shard, shard, shard), config, List.of(), Extent.RANKS);
         String name = "backbone.layers.0.mixer.in_proj.weight";
         assertThat(measured.shapes().get(name)).isEqualTo(Shape.of(5 * 8 + 2 * 5, 8));
         List<Placement> placements =
@@ -215,14 +223,15 @@ class MambaDivisionsTest {
         }
         odd.put("backbone.layers.0.mixer.in_proj.weight", Shape.of(8 + 28 + 2, 8));
         MambaConfig config = new MambaConfig(Map.of("ssm_cfg", Map.of("ngroups", 4L)));
-        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mamba2(4, 2, 5, 1), odd), config, List.of()))
+        assertThatThrownBy(() ->
+                        MambaDivisions.measured(List.of(mamba2(4, 2, 5, 1), odd), config, List.of(), Extent.RANKS))
                 .hasMessageContaining("rank 0 of 2 holds 4 of 6 heads, but 8 of 16 channels of the scan");
     }
 
     @Test
     void anotherMultipleThanTheUsualIsFoundAndSaid() throws Exception {
         List<Map<String, Shape>> ranks = List.of(mlp(64), mlp(48), mlp(48));
-        MambaDivisions measured = MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of());
+        MambaDivisions measured = MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of(), Extent.RANKS);
         assertThat(measured.warnings()).containsExactly("MLP channels are divided in multiples of 16, not of 32");
         assertThat(measured.shapes().get("backbone.layers.0.mlp.fc1.weight")).isEqualTo(Shape.of(320, 4));
     }
@@ -230,7 +239,7 @@ class MambaDivisionsTest {
     @Test
     void theOneRankThatFitsNothingIsNamed() {
         List<Map<String, Shape>> ranks = List.of(mlp(1792), mlp(1792), mlp(1664), mlp(1600));
-        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of()))
+        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of(), Extent.RANKS))
                 .hasMessageContaining("rank 3 of 4 holds 1600 up rows, the rule gives it 1664: off by 64")
                 .hasMessageContaining("no multiple_of gives [1792, 1792, 1664, 1600]");
     }
@@ -238,7 +247,7 @@ class MambaDivisionsTest {
     @Test
     void aLostRankShowsAgainstTheConfig() {
         MambaConfig config = new MambaConfig(Map.of("d_model", 4L, "d_intermediate", 384L));
-        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mlp(128), mlp(128)), config, List.of()))
+        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mlp(128), mlp(128)), config, List.of(), Extent.RANKS))
                 .isInstanceOf(CheckpointException.class)
                 .satisfies(e -> assertThat(((CheckpointException) e).kind()).isEqualTo(Kind.INCOMPLETE))
                 .hasMessageContaining("256 MLP channels (d_intermediate) where config.json says 384")
@@ -249,7 +258,8 @@ class MambaDivisionsTest {
     void parametersThatOnlyLaterRanksHaveAreNotLost() {
         Map<String, Shape> more = new LinkedHashMap<>(mlp(128));
         more.put("backbone.layers.0.mlp.extra", Shape.of(1));
-        assertThatThrownBy(() -> MambaDivisions.measured(List.of(mlp(128), more), new MambaConfig(Map.of()), List.of()))
+        assertThatThrownBy(() -> MambaDivisions.measured(
+                        List.of(mlp(128), more), new MambaConfig(Map.of()), List.of(), Extent.RANKS))
                 .hasMessageContaining("rank 1 of 2 has this parameter, but rank 0 does not");
     }
 
@@ -257,7 +267,8 @@ class MambaDivisionsTest {
     void replicatedParametersHaveOneShape() {
         Map<String, Shape> one = Map.of("backbone.norm_f.weight", Shape.of(8));
         Map<String, Shape> other = Map.of("backbone.norm_f.weight", Shape.of(6));
-        assertThatThrownBy(() -> MambaDivisions.measured(List.of(one, other), new MambaConfig(Map.of()), List.of()))
+        assertThatThrownBy(() -> MambaDivisions.measured(
+                        List.of(one, other), new MambaConfig(Map.of()), List.of(), Extent.RANKS))
                 .hasMessageContaining("rank 1 of 2 has shape [6], but rank 0 has [8]");
     }
 
@@ -294,7 +305,7 @@ class MambaDivisionsTest {
                         Shape.of(4, 25),
                         "backbone.layers.0.mlp.fc1.weight",
                         Shape.of(50, 4)));
-        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of()))
+        assertThatThrownBy(() -> MambaDivisions.measured(ranks, new MambaConfig(Map.of()), List.of(), Extent.RANKS))
                 .hasMessageContaining("rank 0 of 2 holds 24")
                 .hasMessageContaining("gives it 25")
                 .hasMessageContaining("off by 1");

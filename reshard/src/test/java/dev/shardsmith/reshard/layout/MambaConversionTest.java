@@ -92,6 +92,39 @@ class MambaConversionTest {
         }
     }
 
+    /** Two of four files that are all there is: the config tells that some are lost, even if one is left. */
+    @Test
+    void ranksThatAreLessThanTheConfigSaysAreIncomplete() throws Exception {
+        Path ranks = folder.resolve("ranks");
+        convert(TestData.path("hf", "mamba2_as_mamba_ssm"), ranks, Layout.MAMBA_SSM, 2);
+        Files.delete(ranks.resolve("rank_1.pt"));
+        assertThatThrownBy(() -> digests(ranks))
+                .hasMessageContaining(
+                        "the file of the one rank holds 24 rows of the vocabulary where config.json says 48")
+                .hasMessageContaining("see whether the file of a rank is missing");
+        String config = Files.readString(ranks.resolve("config.json"));
+        Files.writeString(ranks.resolve("config.json"), config.replace("\"d_model\": 24", "\"d_model\": 48"));
+        assertThatThrownBy(() -> digests(ranks))
+                .hasMessageContaining("channels of the model (d_model)")
+                .hasMessageContaining("the model of this config.json");
+    }
+
+    /** Without a config the files tell whether the head is the embedding: on one storage it is. */
+    @ParameterizedTest
+    @CsvSource({"mamba2_as_mamba_ssm,2,true", "mamba2_tied_as_mamba_ssm,1,false"})
+    void filesWithoutAConfigTellWhetherTheHeadIsTied(String model, int world, boolean head) throws Exception {
+        Path source = TestData.path("hf", model);
+        Path ranks = folder.resolve("ranks");
+        convert(source, ranks, Layout.MAMBA_SSM, world);
+        Files.move(
+                ranks.resolve(world == 1 ? "pytorch_model.bin" : "rank_0.pt"),
+                ranks.resolve("rank_0.pt"),
+                StandardCopyOption.REPLACE_EXISTING);
+        Files.delete(ranks.resolve("config.json"));
+        assertThat(digests(ranks)).isEqualTo(digests(source));
+        assertThat(digests(ranks).containsKey("lm_head.weight")).isEqualTo(head);
+    }
+
     @Test
     void partsOfAWholeModelAreNoRanks() throws Exception {
         Path source = TestData.path("hf", "mamba2", "bin");

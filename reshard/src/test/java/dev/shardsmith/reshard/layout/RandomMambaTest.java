@@ -14,6 +14,7 @@ import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.PlanExecutor;
 import dev.shardsmith.reshard.family.MambaConfig;
 import dev.shardsmith.reshard.family.MambaDivisions;
+import dev.shardsmith.reshard.family.MambaDivisions.Extent;
 import dev.shardsmith.reshard.layout.SlowMamba.Held;
 import dev.shardsmith.reshard.layout.SlowMamba.Parameter;
 import dev.shardsmith.reshard.plan.ConversionOptions;
@@ -192,7 +193,7 @@ class RandomMambaTest {
                     }
                 }
             }
-            MambaDivisions measured = MambaDivisions.measured(ranks, measurable(spec, config), List.of());
+            MambaDivisions measured = MambaDivisions.measured(ranks, measurable(spec, config), List.of(), Extent.RANKS);
             assertThat(measured.unknown()).isEmpty();
             assertThat(measured.shapes()).isEqualTo(shapes);
             for (Parameter parameter : oracle.parameters()) {

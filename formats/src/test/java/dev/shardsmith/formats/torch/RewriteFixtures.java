@@ -11,7 +11,7 @@ import java.util.List;
 
 /**
  * Writes a rewritten copy of every golden file to a folder, each beside its {@code expected.json}, for
- * {@code .ci/interop/check_torch_rewrite.py} to load with real PyTorch.
+ * {@code .ci/interop/check_torch_rewrite.py} to load with real PyTorch; and archives too large for plain zip numbers, with holes.
  */
 public final class RewriteFixtures {
     private RewriteFixtures() {}
@@ -36,5 +36,8 @@ public final class RewriteFixtures {
                         StandardCopyOption.REPLACE_EXISTING);
             }
         }
+        Path large = Files.createDirectories(output.resolve("large"));
+        LargeArchives.threeTensors().writeTo(large.resolve("three.pt"));
+        LargeArchives.manyTensors().writeTo(large.resolve("many.pt"));
     }
 }

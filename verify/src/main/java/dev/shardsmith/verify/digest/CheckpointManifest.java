@@ -15,6 +15,7 @@ import dev.shardsmith.verify.digest.proto.Tensor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
@@ -26,7 +27,7 @@ import java.util.function.LongConsumer;
  *
  * <p>The tensors are the same for every layout of one model; the files are those of one checkpoint.
  *
- * @param tensors in the order in which the source has them
+ * @param tensors those of a known model by name, with numbers in names by their value; others as the source has them
  * @param files in the order of their paths
  */
 public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> files) {
@@ -64,7 +65,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
     static List<TensorEntry> tensors(ModelView view, OrderedWork work, LongConsumer progress) throws IOException {
         List<TensorEntry> entries = new ArrayList<>();
         List<Callable<TensorEntry>> tasks = new ArrayList<>();
-        List<LogicalTensor> tensors = FileOrder.of(view);
+        List<LogicalTensor> tensors = inOrder(view);
         for (LogicalTensor tensor : tensors) {
             tasks.add(() -> entry(tensor));
         }
@@ -73,6 +74,16 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
             entries.add(entry);
         });
         return entries;
+    }
+
+    /** A known model's tensors by name, since every layout stores them in another order; others as the file has them. */
+    private static List<LogicalTensor> inOrder(ModelView view) {
+        if (view.family() == ModelView.Family.PLAIN) {
+            return FileOrder.of(view);
+        }
+        return view.tensors().values().stream()
+                .sorted(Comparator.comparing(LogicalTensor::name, NameOrder.NUMBERS_BY_VALUE))
+                .toList();
     }
 
     private static TensorEntry entry(LogicalTensor tensor) throws IOException {

@@ -8,6 +8,7 @@ import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.commons.cli.CommandLine;
 import org.apache.commons.cli.DefaultParser;
 import org.apache.commons.cli.MissingArgumentException;
@@ -59,6 +60,10 @@ final class Shardsmith {
 
     private ExitCode run(Command command, List<String> words, Terminal terminal) throws UsageException, IOException {
         CommandLine line = parse(command, words);
+        if (line.getArgList().size() < needed(command)) {
+            Optional<List<String>> moved = MisplacedOperand.atTheEnd(optionsOf(command), words);
+            line = moved.isPresent() ? parse(command, moved.get()) : line;
+        }
         if (line.hasOption("help")) {
             HelpText.of(command, terminal).forEach(text -> reports.print(text + "\n"));
             return ExitCode.OK;
@@ -142,11 +147,14 @@ final class Shardsmith {
         return new UsageException("%s has no option '%s'%s".formatted(command.name(), word, meant));
     }
 
+    private static long needed(Command command) {
+        return command.operands().stream().filter(name -> !name.startsWith("[")).count();
+    }
+
     private static void checkOperands(Command command, List<String> given) throws UsageException {
         List<String> expected = command.operands();
         String usage = "\n  usage: " + HelpText.usage(command);
-        long needed = expected.stream().filter(name -> !name.startsWith("[")).count();
-        if (given.size() < needed) {
+        if (given.size() < needed(command)) {
             throw new UsageException("%s is missing%s".formatted(expected.get(given.size()), usage));
         }
         if (given.size() > expected.size()) {

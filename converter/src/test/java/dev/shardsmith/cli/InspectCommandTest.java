@@ -52,6 +52,29 @@ final class InspectCommandTest {
     }
 
     @Test
+    void aCheckpointBehindAnOptionWithoutItsValueIsTheCheckpoint() {
+        String path = PLAIN.resolve("tp1pp1").toString();
+
+        assertThat(CommandRun.of("inspect", "--tensors", path).out())
+                .isEqualTo(CommandRun.of("inspect", path, "--tensors").out());
+        assertThat(CommandRun.of("inspect", "--json", "--objects", path).out())
+                .isEqualTo(CommandRun.of("inspect", path, "--objects", "--json").out());
+        CommandRun none = CommandRun.of("inspect", "--tensors", "no such thing");
+        assertThat(none.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(none.err()).contains("CKPT is missing");
+    }
+
+    @Test
+    void tensorsWithoutDataAreNamedAsLeftOut() {
+        CommandRun run = CommandRun.of(
+                "inspect", TestData.path("pytorch-zip", "meta", "model.pt").toString());
+
+        assertThat(run.err().lines())
+                .contains("warning: m is left out: a meta tensor, BF16 [3, 4], without elements that can be read one "
+                        + "by one");
+    }
+
+    @Test
     void statisticsAreOfTheWholeTensorWhateverTheParallelSizes() {
         JsonNode one = CommandRun.of("inspect", PLAIN.resolve("tp1pp1").toString(), "--stats", "--json")
                 .json();

@@ -96,14 +96,13 @@ class ManifestLayoutsTest {
     void aModelOfExpertsHasOneManifestInFiveLayouts() {
         Path source = folder.resolve("source");
         run("sample", source.toString(), "--pattern", "M*EE", "--hidden", "128", "--heads", "4", "--quiet");
-        assertOneManifest(
-                layouts(source, "--ep 2", "--ep 2 --tp 2", "--pp 2", "--to torch_dist --ep 2 --tp 2"));
+        assertOneManifest(layouts(source, "--ep 2", "--ep 2 --tp 2", "--pp 2", "--to torch_dist --ep 2 --tp 2"));
     }
 
     @Test
     void aMambaModelOfHuggingFaceHasTheManifestOfItsShards() {
-        assertOneManifest(layouts(
-                TestData.path("hf", "mamba2", "safetensors"), "--to mamba_ssm", "--to mamba_ssm --tp 2"));
+        assertOneManifest(
+                layouts(TestData.path("hf", "mamba2", "safetensors"), "--to mamba_ssm", "--to mamba_ssm --tp 2"));
     }
 
     /** Any bit of any file, tensor data or not: the block is named, and with it the tensor if it lies in one. */
@@ -128,14 +127,23 @@ class ManifestLayoutsTest {
                         "manifest", "--check", manifest.toString(), checkpoint.toString(), "--json", "--quiet");
                 Files.write(file, intact);
                 String name = checkpoint.relativize(file).toString();
-                assertThat(check.exit()).as("byte %d of %s: %s", place, name, check.err()).isEqualTo(ExitCode.NO);
-                assertThat(check.json().get("findings")).as("byte %d of %s", place, name).anySatisfy(finding -> {
-                    assertThat(finding.get("code").asText()).isEqualTo("file-block");
-                    assertThat(finding.get("file").asText()).isEqualTo(name);
-                    long offset = finding.get("offset").asLong();
-                    assertThat((long) place).isBetween(offset, offset + finding.get("length").asLong() - 1);
-                });
-                check.json().get("findings").forEach(finding -> tensors.add(finding.get("tensor").asText()));
+                assertThat(check.exit())
+                        .as("byte %d of %s: %s", place, name, check.err())
+                        .isEqualTo(ExitCode.NO);
+                assertThat(check.json().get("findings"))
+                        .as("byte %d of %s", place, name)
+                        .anySatisfy(finding -> {
+                            assertThat(finding.get("code").asText()).isEqualTo("file-block");
+                            assertThat(finding.get("file").asText()).isEqualTo(name);
+                            long offset = finding.get("offset").asLong();
+                            assertThat((long) place)
+                                    .isBetween(
+                                            offset,
+                                            offset + finding.get("length").asLong() - 1);
+                        });
+                check.json()
+                        .get("findings")
+                        .forEach(finding -> tensors.add(finding.get("tensor").asText()));
             });
             assertThat(tensors).as("tensors that were hit").hasSizeGreaterThan(3);
         }

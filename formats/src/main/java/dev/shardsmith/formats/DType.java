@@ -79,9 +79,12 @@ public enum DType {
         return safetensorsName.isEmpty() ? Optional.empty() : Optional.of(safetensorsName);
     }
 
-    /** The short name for reports: the safetensors code, else PyTorch's name in capitals. */
+    /** The short name for reports: the safetensors code or one made like it ({@code C128}), else PyTorch's in capitals. */
     public String shortName() {
-        return safetensorsName.isEmpty() ? torchName.toUpperCase(Locale.ROOT) : safetensorsName;
+        if (!safetensorsName.isEmpty()) {
+            return safetensorsName;
+        }
+        return kind == Kind.COMPLEX ? name() : torchName.toUpperCase(Locale.ROOT);
     }
 
     /** Size of one element in bits. */

@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.layout;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
@@ -120,12 +121,18 @@ record WeightFiles(
                 tensors.put(tensor.name(), data.get());
             } else {
                 weights.others().add(tensor.name());
-                weights.warnings()
-                        .add(tensor.name() + ": this is no plain strided tensor but "
-                                + tensor.tensor().kind().name().toLowerCase(Locale.ROOT));
+                weights.warnings().add(leftOut(tensor));
             }
         }
         return tensors;
+    }
+
+    private static String leftOut(NamedTensor named) {
+        TorchTensor tensor = named.tensor();
+        String kind = tensor.kind().name().toLowerCase(Locale.ROOT);
+        String type = tensor.dtype().map(DType::shortName).orElse("unknown type");
+        return named.name() + " is left out: a " + kind + " tensor, " + type + " " + tensor.shape()
+                + ", without elements that can be read one by one";
     }
 
     private static Optional<StoredTensor> plain(TorchTensor tensor) {

@@ -40,7 +40,7 @@ final class TensorPair {
             rightShape = rightShape.with(0, rows);
         }
         if (!leftShape.equals(rightShape)) {
-            return new TensorPair(left, right, Optional.empty(), "shape " + left.shape() + " against " + right.shape());
+            return new TensorPair(left, right, Optional.empty(), shapes(left, right));
         }
         if (!left.dtype().byteAligned() && left.dtype() != right.dtype()
                 || !right.dtype().byteAligned() && left.dtype() != right.dtype()) {
@@ -59,6 +59,13 @@ final class TensorPair {
         }
         return new TensorPair(
                 left, right, Optional.of(new PairComparer(leftReading, rightReading, options.tolerance())), note);
+    }
+
+    private static String shapes(LogicalTensor left, LogicalTensor right) {
+        String shapes = "shape " + left.shape() + " against " + right.shape();
+        return Vocabulary.differsInRowsAlone(left, right)
+                ? shapes + "; if the rows differ in padding alone, give the size of the vocabulary: --true-vocab N"
+                : shapes;
     }
 
     private static String types(DType left, DType right) {

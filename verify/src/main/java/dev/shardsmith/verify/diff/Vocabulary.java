@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.diff;
 
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.view.LogicalTensor;
 import java.util.List;
 
 /** Which tensors have one row for each token. */
@@ -30,6 +31,14 @@ final class Vocabulary {
     static boolean hasRows(String name, Shape shape, long rows) {
         boolean perToken = isInput(name) || isOutput(name) ? shape.rank() == 2 : matches(OUTPUT_BIAS, name);
         return perToken && shape.rank() > 0 && shape.size(0) >= rows;
+    }
+
+    /** True if both have a row for each token, in different numbers and of one size. */
+    static boolean differsInRowsAlone(LogicalTensor left, LogicalTensor right) {
+        return hasRows(left.name(), left.shape(), 1)
+                && hasRows(right.name(), right.shape(), 1)
+                && left.shape().rank() == right.shape().rank()
+                && left.shape().with(0, right.shape().size(0)).equals(right.shape());
     }
 
     private static boolean matches(List<String> names, String name) {

@@ -2,6 +2,7 @@ package dev.shardsmith.verify.digest;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
@@ -52,12 +53,12 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
         try (OrderedWork work = new OrderedWork(workers)) {
             List<TensorEntry> tensors = tensors(view, work, progress);
             List<FileEntry> files = new ArrayList<>();
-            List<Callable<FileEntry>> tasks = new ArrayList<>();
             for (Path file : view.files().files().stream().sorted().toList()) {
-                tasks.add(() ->
-                        FileEntry.of(relative(view.path(), file), view.files().file(file)));
+                ByteSource source = view.files().file(file);
+                List<int[]> sums = new ArrayList<>();
+                work.inOrder(FileEntry.spans(source).iterator(), sums::add);
+                files.add(FileEntry.of(relative(view.path(), file), source, sums));
             }
-            work.inOrder(tasks.iterator(), files::add);
             return new CheckpointManifest(tensors, files);
         }
     }

@@ -163,6 +163,22 @@ class CheckpointDiffTest {
     }
 
     @Test
+    void otherNumbersOfTokensPointToTheOptionForPadding() throws IOException {
+        ModelView left = model().add(rows("embedding.word_embeddings.weight", 8, (byte) 0))
+                .add(rows("decoder.final_norm.weight", 8, (byte) 0))
+                .build();
+        ModelView right = model().add(rows("embedding.word_embeddings.weight", 12, (byte) 0))
+                .add(rows("decoder.final_norm.weight", 12, (byte) 0))
+                .build();
+        assertThat(diff(left, right, DiffOptions.exact()).tensors())
+                .extracting(TensorDiff::note)
+                .containsExactly(
+                        "shape [8, 2] against [12, 2]; if the rows differ in padding alone, give the size of the "
+                                + "vocabulary: --true-vocab N",
+                        "shape [8, 2] against [12, 2]");
+    }
+
+    @Test
     void paddingOfTheVocabularyIsLeftOutOnRequest() throws IOException {
         String name = "embedding.word_embeddings.weight";
         ModelView left = model().add(rows(name, 8, (byte) 0)).build();

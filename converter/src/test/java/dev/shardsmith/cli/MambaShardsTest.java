@@ -308,6 +308,100 @@ final class MambaShardsTest {
         assertThat(CommandRun.of("diff", whole.toString(), merged).exit()).isEqualTo(ExitCode.OK);
     }
 
+    /** A block with a scan and one with attention, each with an MLP, and biases wherever the reference has them. */
+    private Path hybrid() throws IOException {
+        Map<String, long[]> shapes = new LinkedHashMap<>();
+        shapes.put("backbone.embedding.weight", new long[] {24, 8});
+        for (String parameter : """
+                0.norm.weight 8;0.mixer.dt_bias 8;0.mixer.A_log 8;0.mixer.D 8;0.mixer.in_proj.weight 56 8
+                0.mixer.in_proj.bias 56;0.mixer.conv1d.weight 32 1 4;0.mixer.conv1d.bias 32;0.mixer.norm.weight 16
+                0.mixer.out_proj.weight 8 16;0.mixer.out_proj.bias 8;1.norm.weight 8;1.mixer.in_proj.weight 32 8
+                1.mixer.in_proj.bias 32;1.mixer.out_proj.weight 8 16;1.mixer.out_proj.bias 8
+                0.norm2.weight 8;0.mlp.fc1.weight 512 8;0.mlp.fc2.weight 8 256
+                1.norm2.weight 8;1.mlp.fc1.weight 512 8;1.mlp.fc2.weight 8 256""".split("[;\n]")) {
+            String[] words = parameter.trim().split(" ");
+            shapes.put(
+                    "backbone.layers." + words[0],
+                    Stream.of(words).skip(1).mapToLong(Long::parseLong).toArray());
+        }
+        shapes.put("backbone.norm_f.weight", new long[] {8});
+        shapes.put("lm_head.weight", new long[] {24, 8});
+        Path model = folder.resolve("hybrid");
+        CountedWeights.write(model.resolve("model.safetensors"), shapes, i -> 0.6 * Math.sin(1.7 * i));
+        Files.writeString(model.resolve("config.json"), """
+                {"d_model": 8, "d_intermediate": 256, "n_layer": 2, "vocab_size": 24, "attn_layer_idx": [1],
+                 "attn_cfg": {"num_heads": 4, "num_heads_kv": 2, "head_dim": 4, "causal": true},
+                 "ssm_cfg": {"layer": "Mamba2", "d_state": 4, "headdim": 2, "ngroups": 2, "bias": true},
+                 "tie_embeddings": false}""");
+        return model;
+    }
+
+    /** Megatron has a row-parallel bias on every rank, the reference on the first: each family gets its own form. */
+    @Test
+    void hybridsGoToMegatronAndBackAndComputeTheSame() throws IOException {
+        String source = hybrid().toString();
+        String megatron = folder.resolve("megatron").toString();
+        String ranks = folder.resolve("ranks").toString();
+        CommandRun there = CommandRun.of("convert", source, megatron, "--to", "megatron", "--tp", "2", "--pp", "2");
+        assertThat(there.exit()).as(there.err()).isEqualTo(ExitCode.OK);
+        JsonNode inspect = CommandRun.of("inspect", megatron, "--json").json();
+        assertThat(inspect.get("pattern").asText()).isEqualTo("M-*-");
+        JsonNode bias = tensor(inspect, "decoder.layers.2.self_attention.linear_proj.bias")
+                .get("held");
+        assertThat(bias.get("by").findValuesAsText("tp")).containsExactly("0", "1");
+        assertThat(bias.get("axis").isNull()).isTrue();
+        CommandRun verify = CommandRun.of("verify", source, megatron);
+        assertThat(verify.exit()).as(verify.out() + verify.err()).isEqualTo(ExitCode.OK);
+
+        CommandRun back = CommandRun.of("convert", megatron, ranks, "--to", "mamba_ssm", "--tp", "2");
+        assertThat(back.exit()).as(back.err()).isEqualTo(ExitCode.OK);
+        assertThat(back.err()).doesNotContain("warning");
+        JsonNode shards = CommandRun.of("inspect", ranks, "--json").json();
+        assertThat(tensor(shards, "backbone.layers.1.mixer.out_proj.bias")
+                        .get("held")
+                        .get("by")
+                        .findValuesAsText("tp"))
+                .containsExactly("0");
+        CommandRun diff = CommandRun.of("diff", source, ranks);
+        assertThat(diff.exit()).as(diff.out() + diff.err()).isEqualTo(ExitCode.OK);
+        CommandRun equal = CommandRun.of("verify", megatron, ranks);
+        assertThat(equal.exit()).as(equal.out() + equal.err()).isEqualTo(ExitCode.OK);
+    }
+
+    @Test
+    void anMlpOfFewBlocksIsDividedInSmallerOnesIfAsked() throws IOException {
+        String source = hybrid().toString();
+        String out = folder.resolve("out").toString();
+        CommandRun refused = CommandRun.of("convert", source, out, "--tp", "4");
+        assertThat(refused.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(refused.err())
+                .contains("2 groups of heads (ngroups) do not divide evenly by 4")
+                .contains(
+                        "2 blocks of 128 MLP channels are fewer than 4 ranks (backbone.layers.0.mlp.fc1.weight and 3 more)")
+                .contains("try: --tp 2; sizes that divide it: 1, 2; --multiple-of N divides MLPs in other blocks");
+        CommandRun run = CommandRun.of("convert", source, out, "--tp", "2", "--multiple-of", "32", "--dry-run");
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        CommandRun wrong = CommandRun.of("convert", source, out, "--to", "huggingface", "--multiple-of", "32");
+        assertThat(wrong.err()).contains("cannot do --multiple-of");
+    }
+
+    @Test
+    void whatTheOtherFamilyDoesNotHaveIsNamed() {
+        String plain =
+                TestData.path("megatron-legacy/current_plain_bf16/tp2pp2").toString();
+        CommandRun run = CommandRun.of("convert", plain, folder.resolve("out").toString(), "--to", "mamba_ssm");
+        assertThat(run.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(run.err())
+                .contains("mamba_ssm has no equivalent of: the pattern M-*M")
+                .contains("MLPs without a gate (no swiglu)");
+        String mamba1 = TestData.path("hf/mamba/bin").toString();
+        CommandRun other =
+                CommandRun.of("convert", mamba1, folder.resolve("out").toString(), "--to", "megatron");
+        assertThat(other.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(other.err()).contains("Megatron has no equivalent of: Mamba-1 layers");
+        assertThat(folder.resolve("out")).doesNotExist();
+    }
+
     /** Two attention layers of three heads, with MLPs of 384 channels. */
     private String attentionModel() throws IOException {
         Map<String, long[]> shapes = new LinkedHashMap<>();

@@ -35,6 +35,11 @@ public record MambaConfig(Map<String, Object> fields) {
         return AttentionSizes.number(section("ssm_cfg"), "ngroups", 1);
     }
 
+    /** True if the number of groups is said, or left to the reference's default by a config. */
+    boolean knowsGroups() {
+        return isComplete() || section("ssm_cfg").containsKey("ngroups");
+    }
+
     /** Channels of a head in the scan. */
     public long headDim() {
         return AttentionSizes.number(section("ssm_cfg"), "headdim", 64);
@@ -83,8 +88,31 @@ public record MambaConfig(Map<String, Object> fields) {
         return AttentionSizes.number(section("attn_cfg"), "num_heads", 0) > 0;
     }
 
+    /** An option of the mixers; null if it is not set. */
+    Object ssm(String option) {
+        return section("ssm_cfg").get(option);
+    }
+
+    /** An option of attention layers; null if it is not set. */
+    Object attention(String option) {
+        return section("attn_cfg").get(option);
+    }
+
+    /** The layers whose mixer is attention. */
+    public List<Long> attentionLayers() {
+        List<Long> layers = new ArrayList<>();
+        if (fields.get("attn_layer_idx") instanceof List<?> indices) {
+            indices.forEach(index -> {
+                if (index instanceof Number number && number.longValue() >= 0 && number.longValue() < layers()) {
+                    layers.add(number.longValue());
+                }
+            });
+        }
+        return layers;
+    }
+
     /** Number of layers, 0 if it is not said. */
-    long layers() {
+    public long layers() {
         return AttentionSizes.number(fields, "n_layer", 0);
     }
 
@@ -105,7 +133,7 @@ public record MambaConfig(Map<String, Object> fields) {
     }
 
     /** Channels of the MLPs, 0 if there are none. */
-    long mlpChannels() {
+    public long mlpChannels() {
         return roundedUp(AttentionSizes.number(fields, "d_intermediate", 0), MambaRules.MLP_MULTIPLE);
     }
 

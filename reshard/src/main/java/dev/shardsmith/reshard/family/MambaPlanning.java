@@ -55,7 +55,12 @@ final class MambaPlanning {
                                 + planning.problems.entrySet().stream()
                                         .map(problem -> problem.getKey() + where(problem.getValue()))
                                         .collect(Collectors.joining("; ")))
-                .withHint(advice(legal, world));
+                .withHint(advice(legal, world)
+                        + (planning.ofMlps() ? "; --multiple-of N divides MLPs in other blocks" : ""));
+    }
+
+    private boolean ofMlps() {
+        return problems.keySet().stream().anyMatch(problem -> problem.contains("MLP channels"));
     }
 
     private static String where(List<String> keys) {

@@ -102,7 +102,7 @@ record MambaRules(MambaConfig config, Optional<Long> multiple, List<UserRule> us
     }
 
     private String groupWords() {
-        return config.isComplete() || config.groups() > 1
+        return config.knowsGroups()
                 ? "groups of heads (ngroups)"
                 : "groups of heads (ngroups, 1 where no config.json says it)";
     }

@@ -32,11 +32,24 @@ public final class Conversion {
         UnusableOptions.refuse(options, source.family(), to);
         requireComplete(source, options);
         requireMerged(source);
-        Plan plan = plan(source, options, to);
+        Plan plan = changed(source, options, to);
         return source.missing().isEmpty()
                 ? plan
                 : plan.withNote("missing in the source, as accepted: "
                         + String.join(", ", source.missing().keySet()));
+    }
+
+    /** The plan, of a model that the target's family must see as its own if it comes from the other one. */
+    private static Plan changed(ModelView source, ConversionOptions options, Layout to) throws IOException {
+        if (source.family() == Family.MEGATRON && to == Layout.MAMBA_SSM) {
+            FamilyChange change = FamilyChange.toMamba(source);
+            return change.with(plan(change.view(), options, to));
+        }
+        if (source.family() == Family.MAMBA_SSM && to == Layout.MEGATRON) {
+            FamilyChange change = FamilyChange.toMegatron(source);
+            return change.with(plan(change.view(), options, to));
+        }
+        return plan(source, options, to);
     }
 
     private static Plan plan(ModelView source, ConversionOptions options, Layout to) throws IOException {
@@ -78,9 +91,21 @@ public final class Conversion {
     private static List<Layout> layouts(Family family) {
         return switch (family) {
             case MEGATRON ->
-                List.of(Layout.MEGATRON, Layout.TORCH_DIST, Layout.HUGGINGFACE, Layout.SAFETENSORS, Layout.PT);
+                List.of(
+                        Layout.MEGATRON,
+                        Layout.TORCH_DIST,
+                        Layout.HUGGINGFACE,
+                        Layout.MAMBA_SSM,
+                        Layout.SAFETENSORS,
+                        Layout.PT);
             case MAMBA_SSM ->
-                List.of(Layout.MAMBA_SSM, Layout.HUGGINGFACE, Layout.TORCH_DIST, Layout.SAFETENSORS, Layout.PT);
+                List.of(
+                        Layout.MAMBA_SSM,
+                        Layout.HUGGINGFACE,
+                        Layout.MEGATRON,
+                        Layout.TORCH_DIST,
+                        Layout.SAFETENSORS,
+                        Layout.PT);
             case HUGGINGFACE -> List.of(Layout.HUGGINGFACE, Layout.TORCH_DIST, Layout.SAFETENSORS, Layout.PT);
             case PLAIN -> List.of(Layout.TORCH_DIST, Layout.SAFETENSORS, Layout.PT);
         };

@@ -167,7 +167,7 @@ public final class DistKeys {
         boolean fusedDown = fused.contains(key.substring(0, key.length() - suffix.length()));
         Optional<Found> part = partOf(source, suffix, shape, fusedDown);
         if (part.isPresent()) {
-            put(prefix + names.own(part.get().rule().suffix()), part.get());
+            put(prefix + names.whole(part.get().rule()), part.get());
         } else {
             String name = fusedDown ? DistNames.fusedNorm(suffix) : names.own(suffix);
             put(prefix + name, new Found(source, shape, "", null));

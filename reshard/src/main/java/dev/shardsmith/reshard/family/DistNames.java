@@ -37,6 +37,13 @@ public record DistNames(boolean newConvolutions, boolean groupedExperts, boolean
                 : "mlp.experts.local_experts." + expert + "." + parameter;
     }
 
+    /** The name of a parameter that torch_dist keeps part by part. */
+    String whole(ParameterRule rule) {
+        // Gated delta products came after the new names, and have their convolution as a module all the same.
+        boolean module = rule.when() == ParameterRule.When.GDP;
+        return module ? rule.suffix().replace("conv1d_", "conv1d.") : own(rule.suffix());
+    }
+
     /** The model's own spelling of a convolution's or a norm's key; others as they are. */
     String own(String suffix) {
         return switch (suffix) {

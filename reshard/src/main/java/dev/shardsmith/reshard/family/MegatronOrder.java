@@ -3,19 +3,24 @@ package dev.shardsmith.reshard.family;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** The order in which a Megatron model registers its parameters: embedding, layers, final norm, predictions, output layer. */
 public final class MegatronOrder {
-    private record Key(int section, int layer, int phase, String prefix, int row, int expert, String name) {}
+    private record Key(int section, int layer, int phase, String prefix, int block, int expert, int row, String name) {}
 
     private static final Comparator<Key> ORDER = Comparator.comparingInt(Key::section)
             .thenComparingInt(Key::layer)
             .thenComparingInt(Key::phase)
             .thenComparing(Key::prefix, MegatronOrder::byNumbers)
+            .thenComparingInt(Key::block)
             .thenComparingInt(Key::expert)
             .thenComparingInt(Key::row)
             .thenComparing(Key::name);
+
+    private static final String MODULES = "mlp.experts.local_experts.";
 
     private MegatronOrder() {}
 
@@ -41,8 +46,9 @@ public final class MegatronOrder {
                 name.layer().orElse(name.depth().orElse(0)),
                 phase(name),
                 name.prefix(),
-                row(name),
+                block(name),
                 Math.max(-1, MegatronTable.expertNumber(name.suffix())),
+                row(name),
                 name.key());
     }
 
@@ -53,6 +59,39 @@ public final class MegatronOrder {
             case MTP -> name.suffix().startsWith("final_layernorm") ? 2 : 0;
             case MTP_LAYER -> 1;
         };
+    }
+
+    /** Names with the experts of each layer by their numbers; everything else stays where it is. */
+    public static List<String> withExpertsInOrder(Collection<String> names) {
+        Map<String, List<String>> groups = new LinkedHashMap<>();
+        for (String name : names) {
+            MegatronName parsed = MegatronName.parse(name);
+            String group = MegatronTable.expertNumber(parsed.suffix()) < 0
+                    ? name
+                    : parsed.suffix().startsWith(MODULES)
+                            ? parsed.prefix() + MODULES
+                            : parsed.prefix() + MegatronTable.withoutExpertNumber(parsed.suffix());
+            groups.computeIfAbsent(group, key -> new ArrayList<>()).add(name);
+        }
+        List<String> ordered = new ArrayList<>();
+        for (List<String> group : groups.values()) {
+            group.sort(Comparator.comparingInt(
+                    name -> MegatronTable.expertNumber(MegatronName.parse(name).suffix())));
+            ordered.addAll(group);
+        }
+        return ordered;
+    }
+
+    /** Experts that are modules follow each other as wholes; other parameters stand by their own rows. */
+    private static int block(MegatronName name) {
+        if (!name.suffix().startsWith(MODULES)) {
+            return row(name);
+        }
+        return MegatronTable.rules(name.scope()).stream()
+                .filter(rule -> rule.suffix().startsWith(MODULES))
+                .mapToInt(rule -> 2 * rule.order())
+                .findFirst()
+                .orElse(0);
     }
 
     /** Position in the table; an opaque state comes behind the last parameter of its module. */

@@ -12,6 +12,7 @@ import dev.shardsmith.reshard.family.MegatronDivisions;
 import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.family.MegatronLimits;
 import dev.shardsmith.reshard.family.MegatronName;
+import dev.shardsmith.reshard.family.MegatronOrder;
 import dev.shardsmith.reshard.family.MegatronTarget;
 import dev.shardsmith.reshard.family.QueryOrder;
 import dev.shardsmith.reshard.plan.ConversionOptions;
@@ -202,7 +203,7 @@ final class MegatronGoal {
                 moves.target(name).filter(extraStates::containsKey).ifPresent(names::add);
             }
         }
-        return names;
+        return MegatronOrder.withExpertsInOrder(names);
     }
 
     /** An entry of the state as the target has it. */

@@ -197,9 +197,15 @@ final class TorchDistWriter {
         }
     }
 
-    /** Megatron-core 0.19 renamed the convolution's keys and moved the common state into the shards at about the same time. */
+    /**
+     * Megatron-core 0.19 renamed the convolution's keys and moved the common state into the shards at about the same time. Only
+     * layers of Mamba's own kind, which have a D, were renamed.
+     */
     private boolean newest() {
-        return goal.model().tensors().keySet().stream().noneMatch(name -> name.endsWith("mixer.conv1d.weight"));
+        Map<String, TargetTensor> tensors = goal.model().tensors();
+        return tensors.keySet().stream()
+                .filter(name -> name.endsWith("mixer.conv1d.weight"))
+                .noneMatch(name -> tensors.containsKey(name.replace("mixer.conv1d.weight", "mixer.D")));
     }
 
     private void object(String name, PyValue value, int file) throws CheckpointException {

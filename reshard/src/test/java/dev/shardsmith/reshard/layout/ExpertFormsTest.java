@@ -182,6 +182,25 @@ class ExpertFormsTest {
     }
 
     @Test
+    void expertsOfSeveralRanksStandInTheirOrder() throws Exception {
+        SampleSpec spec = SampleSpec.of("E-", 16, DType.F32, 2);
+        for (ExpertForm form : List.of(ExpertForm.GROUPED, ExpertForm.SEQUENTIAL)) {
+            Path one = sample(spec, o -> o.experts = Optional.of(form));
+            Path four = convert(one, o -> o.expert = OptionalInt.of(4));
+            Path back = convert(four, o -> o.expert = OptionalInt.of(1));
+            try (FilePool pool = new FilePool()) {
+                String file = "iter_0000001/mp_rank_00/model_optim_rng.pt";
+                assertThat(RankFile.open(pool, back.resolve(file), "back")
+                                .chunk("model")
+                                .keySet())
+                        .containsExactlyElementsOf(RankFile.open(pool, one.resolve(file), "one")
+                                .chunk("model")
+                                .keySet());
+            }
+        }
+    }
+
+    @Test
     void flatFormHasNoPlaceForBiases() throws Exception {
         SampleSpec plain = SampleSpec.of("E", 16, DType.F32, 1);
         SampleSpec biased = new SampleSpec(

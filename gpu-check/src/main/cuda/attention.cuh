@@ -11,6 +11,7 @@
 namespace shardsmith {
 
 struct AttentionTile {
+    static constexpr int THREADS = 128;
     static constexpr int QUERIES = 64;
     static constexpr int KEYS = 64;
     static constexpr int CHANNELS = 128;  // of the output, per block
@@ -54,14 +55,14 @@ struct TokenSlab {
     __device__ __forceinline__ void fetch(const HeadRows& rows, int token, int channel) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            int at = i * THREADS + threadIdx.x;
+            int at = i * AttentionTile::THREADS + threadIdx.x;
             held[i] = rows.load<VECTORS>(token + at / 4, channel + at % 4 * 4);
         }
     }
     __device__ __forceinline__ void store(float* slab) const {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            int at = i * THREADS + threadIdx.x;
+            int at = i * AttentionTile::THREADS + threadIdx.x;
             float* to = slab + at % 4 * 4 * AttentionTile::LD + at / 4;
             to[0] = held[i].x;
             to[AttentionTile::LD] = held[i].y;
@@ -246,14 +247,14 @@ __device__ __forceinline__ void attendTile(const float* q, const float* k, const
  * blockIdx.x: 64 queries, from the last to the first; blockIdx.y: the head times the tiles of 128 output channels;
  * blockIdx.z: the sequence. headDim % 4 == 0.
  */
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(shardsmith::AttentionTile::THREADS, 3)
     attend(const float* q, const float* k, const float* v, float* y, int length, int heads, int keyHeads, int headDim,
            int channelTiles, float scale, int causal) {
     shardsmith::attendTile<true>(q, k, v, y, length, heads, keyHeads, headDim, channelTiles, scale, causal != 0);
 }
 
 /** The same for any head dimension. */
-extern "C" __global__ void __launch_bounds__(128, 2)
+extern "C" __global__ void __launch_bounds__(shardsmith::AttentionTile::THREADS, 2)
     attend_any(const float* q, const float* k, const float* v, float* y, int length, int heads, int keyHeads,
                int headDim, int channelTiles, float scale, int causal) {
     shardsmith::attendTile<false>(q, k, v, y, length, heads, keyHeads, headDim, channelTiles, scale, causal != 0);

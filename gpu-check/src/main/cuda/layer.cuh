@@ -90,21 +90,24 @@ __device__ __forceinline__ void eachOfRow(const float* row, int width, Each each
 
 namespace shardsmith {
 
+using LinearEngine = FmaEngine<16>;
+
 template <bool VECTORS>
 __device__ __forceinline__ void linearTile(const float* x, const float* weight, const float* bias, float* y, int rows,
                                            int in, int out) {
-    __shared__ FmaEngine::Shared shared;
+    using E = LinearEngine;
+    __shared__ E::Shared shared;
     int row = blockIdx.x * TILE_M;
     int column = blockIdx.y * TILE_N;
     RowsAlongK<VECTORS, float> a{x + static_cast<long long>(row) * in, in, in, rows - row};
     RowsAlongK<VECTORS, float> b{weight + static_cast<long long>(column) * in, in, in, out - column};
-    FmaEngine engine;
+    E engine;
     accumulate(engine, shared, a, b, in);
 #pragma unroll
-    for (int r = 0; r < FmaEngine::ROWS; r++) {
+    for (int r = 0; r < E::ROWS; r++) {
         int i = row + engine.row(r);
 #pragma unroll
-        for (int c = 0; c < FmaEngine::COLUMNS; c++) {
+        for (int c = 0; c < E::COLUMNS; c++) {
             int o = column + engine.column(c);
             if (i < rows && o < out) {
                 y[static_cast<long long>(i) * out + o] = engine.acc[r][c] + (bias != nullptr ? bias[o] : 0.0f);
@@ -116,13 +119,13 @@ __device__ __forceinline__ void linearTile(const float* x, const float* weight, 
 }  // namespace shardsmith
 
 /** y[r, o] = sum_i x[r, i] weight[o, i] + bias[o]; blockIdx.x tiles the rows, blockIdx.y the outputs; in % 4 == 0. */
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(shardsmith::LinearEngine::THREADS, 3)
     linear(const float* x, const float* weight, const float* bias, float* y, int rows, int in, int out) {
     shardsmith::linearTile<true>(x, weight, bias, y, rows, in, out);
 }
 
 /** The same for any number of inputs. */
-extern "C" __global__ void __launch_bounds__(128, 2)
+extern "C" __global__ void __launch_bounds__(shardsmith::LinearEngine::THREADS, 2)
     linear_any(const float* x, const float* weight, const float* bias, float* y, int rows, int in, int out) {
     shardsmith::linearTile<false>(x, weight, bias, y, rows, in, out);
 }
@@ -223,7 +226,7 @@ __device__ __forceinline__ void normalizeGroup(const float* x, const float* weig
 }  // namespace shardsmith
 
 /** One block per row and group of channels; kind 0 divides by the root mean square, 1 by the standard deviation. */
-extern "C" __global__ void __launch_bounds__(256, 3)
+extern "C" __global__ void __launch_bounds__(256, 6)
     normalize(const float* x, const float* weight, const float* bias, float* y, int width, int group, int kind,
               float epsilon, float weightOffset) {
     using namespace shardsmith;
@@ -231,8 +234,6 @@ extern "C" __global__ void __launch_bounds__(256, 3)
     long long base = static_cast<long long>(blockIdx.x) * width + channel;
     if (group <= 4 * 256) {
         normalizeGroup<4>(x, weight, bias, y, base, channel, group, kind, epsilon, weightOffset);
-    } else if (group <= 16 * 256) {
-        normalizeGroup<16>(x, weight, bias, y, base, channel, group, kind, epsilon, weightOffset);
     } else {
         normalizeGroup<0>(x, weight, bias, y, base, channel, group, kind, epsilon, weightOffset);
     }

@@ -131,18 +131,21 @@ __device__ __forceinline__ void scanScores(const T* b, const T* c, float* scores
     }
 }
 
-/** x of one head, tokens along k, each token scaled by its own weight. */
+/** x of one head, tokens along k, each token scaled by its own weight as soon as it is there. */
 template <bool VECTORS, class T>
 struct WeightedTokens {
     static constexpr bool K_CONTIGUOUS = false;
     RowsAcrossK<VECTORS, T> x;
     const float* weight;
 
-    __device__ __forceinline__ void load(float (&v)[4], int k, int m) const {
-        x.load(v, k, m);
+    __device__ __forceinline__ float4 fetch(int k, int m) const {
+        float v[4];
+        x.finish(v, x.fetch(k, m), k, m);
         float w = weight[k];
-#pragma unroll
-        for (int i = 0; i < 4; i++) v[i] *= w;
+        return make_float4(v[0] * w, v[1] * w, v[2] * w, v[3] * w);
+    }
+    __device__ __forceinline__ void finish(float (&v)[4], float4 scaled, int, int) const {
+        v[0] = scaled.x, v[1] = scaled.y, v[2] = scaled.z, v[3] = scaled.w;
     }
 };
 
@@ -161,13 +164,14 @@ __device__ __forceinline__ void scanStates(const T* x, const T* b, const float* 
     int valid = min(CHUNK, s.length - first);
     long long token = static_cast<long long>(blockIdx.z) * s.tokenStride + first;
     long long scalars = ((static_cast<long long>(blockIdx.z) * s.heads + head) * s.chunks + chunk) * CHUNK;
-    int j = threadIdx.x;
-    float w = decayBetween(sum[scalars + CHUNK - 1], sum[scalars + j]) * step[scalars + j];
-    if (ids != nullptr) {
-        int last = ids[token + valid - 1];
-        if (j >= valid || ids[token + j] != last || last < 0) w = 0.0f;
+    for (int j = threadIdx.x; j < CHUNK; j += E::THREADS) {
+        float w = decayBetween(sum[scalars + CHUNK - 1], sum[scalars + j]) * step[scalars + j];
+        if (ids != nullptr) {
+            int last = ids[token + valid - 1];
+            if (j >= valid || ids[token + j] != last || last < 0) w = 0.0f;
+        }
+        weight[j] = w;
     }
-    weight[j] = w;
     __syncthreads();
     RowsAcrossK<VECTORS, T> rows{b + token * s.strideB + group * s.state + n, s.strideB, valid, s.state - n};
     WeightedTokens<VECTORS, T> columns{
@@ -243,41 +247,74 @@ __device__ __forceinline__ void scanCarry(float* states, const float2* sum, cons
     }
 }
 
+/** 2^v for the low part v of a running sum, which is small beside 1. */
+__device__ __forceinline__ float exp2Low(float v) {
+    float t = v * static_cast<float>(LN2);
+    return fmaf(t, fmaf(t, fmaf(t, 1.0f / 6.0f, 0.5f), 1.0f), 1.0f);
+}
+
 /**
- * M[i, j] = CB[i, j] exp(s_i - s_j) dt_j below the diagonal and on it, 0 above it and between sequences. A thread always
- * asks for the same four rows, so it keeps what it needs of them.
+ * M[i, j] = CB[i, j] 2^(high_i - high_j) w_j below the diagonal and on it, 0 above it and between sequences; w_j is the step
+ * with the low part of the sum, or 1 where x carries it. The low part of row i is left to the end of all sums. A thread
+ * always asks for the same four rows, so it keeps what it needs of them.
  */
+template <bool WEIGHTED>
 struct MaskedScores {
     static constexpr bool K_CONTIGUOUS = false;
     const float* scores;
-    const float2* sum;
-    const float* step;
+    const float* high;
+    const float* weight;
     const int* ids;   // null when nothing is packed
     int valid;
-    float2 own[4];
+    float own[4];
     int ownId[4];
 
-    __device__ __forceinline__ MaskedScores(const float* scores, const float2* sum, const float* step, const int* ids,
+    __device__ __forceinline__ MaskedScores(const float* scores, const float* high, const float* weight, const int* ids,
                                             int valid)
-        : scores(scores), sum(sum), step(step), ids(ids), valid(valid) {
+        : scores(scores), high(high), weight(weight), ids(ids), valid(valid) {
         int m = threadIdx.x % (TILE_M / 4) * 4;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            own[i] = sum[m + i];
+            own[i] = high[m + i];
             ownId[i] = ids != nullptr ? ids[m + i] : 0;
         }
     }
 
-    __device__ __forceinline__ void load(float (&v)[4], int k, int m) const {
-        load4<true>(v, scores + k * CHUNK, m, k < valid && k < m + 4 ? CHUNK : 0);
-        float2 from = sum[k];
-        float d = step[k];
+    __device__ __forceinline__ float4 fetch(int k, int m) const {
+        return raw4<true>(scores + k * CHUNK, m, k < valid && k < m + 4 ? CHUNK : 0);
+    }
+    __device__ __forceinline__ void finish(float (&v)[4], float4 raw, int k, int m) const {
+        widen4<true, float>(v, raw);
+        float from = high[k];
 #pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = k <= m + i ? v[i] * (decayBetween(own[i], from) * d) : 0.0f;
+        for (int i = 0; i < 4; i++) v[i] = k <= m + i ? v[i] * exp2Fast(own[i] - from) : 0.0f;
+        if constexpr (WEIGHTED) {
+            float w = weight[k];
+#pragma unroll
+            for (int i = 0; i < 4; i++) v[i] *= w;
+        }
         if (ids != nullptr) {
             int id = ids[k];
 #pragma unroll
             for (int i = 0; i < 4; i++) v[i] = ownId[i] == id ? v[i] : 0.0f;
+        }
+    }
+};
+
+/** The second operand of M x: x with the weights of its tokens, or x as it is. */
+template <bool WEIGHTED, bool VECTORS, class T>
+struct Tokens {
+    static constexpr bool K_CONTIGUOUS = false;
+    RowsAcrossK<VECTORS, T> x;
+    const float* weight;
+
+    __device__ __forceinline__ float4 fetch(int k, int m) const { return x.fetch(k, m); }
+    __device__ __forceinline__ void finish(float (&v)[4], float4 raw, int k, int m) const {
+        x.finish(v, raw, k, m);
+        if constexpr (WEIGHTED) {
+            float w = weight[k];
+#pragma unroll
+            for (int i = 0; i < 4; i++) v[i] *= w;
         }
     }
 };
@@ -287,8 +324,9 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
                                            const float2* sum, const int* ids, const float* states, bool hasStates,
                                            const float* skip, const T* z, T* y, const ScanShape& s) {
     __shared__ typename E::Shared shared;
-    __shared__ float2 sums[CHUNK];
-    __shared__ float steps[CHUNK];
+    __shared__ float high[CHUNK];
+    __shared__ float low[CHUNK];     // 2^ the low parts
+    __shared__ float weight[CHUNK];
     __shared__ int owner[CHUNK];
     int chunk = blockIdx.y / s.heads;
     int head = blockIdx.y % s.heads;
@@ -298,9 +336,13 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
     int valid = min(CHUNK, s.length - first);
     long long token = static_cast<long long>(blockIdx.z) * s.tokenStride + first;
     long long scalars = ((static_cast<long long>(blockIdx.z) * s.heads + head) * s.chunks + chunk) * CHUNK;
-    sums[threadIdx.x] = sum[scalars + threadIdx.x];
-    steps[threadIdx.x] = step[scalars + threadIdx.x];
-    owner[threadIdx.x] = ids != nullptr && static_cast<int>(threadIdx.x) < valid ? ids[token + threadIdx.x] : 0;
+    for (int j = threadIdx.x; j < CHUNK; j += E::THREADS) {
+        float2 own = sum[scalars + j];
+        high[j] = own.x;
+        low[j] = exp2Low(own.y);
+        weight[j] = step[scalars + j] * exp2Low(-own.y);
+        owner[j] = ids != nullptr && j < valid ? ids[token + j] : 0;
+    }
     int carriedId = chunk == 0 || ids == nullptr ? enteringId(ids, blockIdx.z, s) : ids[token - 1];
     __syncthreads();
 
@@ -311,11 +353,12 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
                                                    * (static_cast<long long>(s.state) * s.headDim)
                                              + p,
                                          s.headDim, s.state, s.headDim - p};
-    MaskedScores rowsM(scores
+    MaskedScores<!E::EXACT> rowsM(scores
                            + ((static_cast<long long>(blockIdx.z) * s.chunks + chunk) * s.groups + group)
                                  * (CHUNK * CHUNK),
-                       sums, steps, ids != nullptr ? owner : nullptr, valid);
-    RowsAcrossK<VECTORS, T> columnsX{x + token * s.strideX + head * s.headDim + p, s.strideX, valid, s.headDim - p};
+                       high, weight, ids != nullptr ? owner : nullptr, valid);
+    Tokens<E::EXACT, VECTORS, T> columnsX{
+        {x + token * s.strideX + head * s.headDim + p, s.strideX, valid, s.headDim - p}, weight};
     int slabsH = chunk > 0 || hasStates ? (s.state + E::SLAB - 1) / E::SLAB : 0;
     int slabs = slabsH + (valid + E::SLAB - 1) / E::SLAB;
     E engine;
@@ -332,11 +375,12 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
     };
     auto store = [&](int slab, int buffer) {
         if (slab < slabsH) {
-            nextA.template store<true>(shared, buffer);
+            nextA.store(rowsC, slab * E::SLAB, shared, buffer);
+            nextB.store(columnsH, slab * E::SLAB, shared, buffer);
         } else {
-            nextA.template store<false>(shared, buffer);
+            nextA.store(rowsM, (slab - slabsH) * E::SLAB, shared, buffer);
+            nextB.store(columnsX, (slab - slabsH) * E::SLAB, shared, buffer);
         }
-        nextB.template store<false>(shared, buffer);
     };
     fetch(0);
     store(0, 0);
@@ -346,17 +390,12 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
         bool more = slab + 1 < slabs;
         if (more) fetch(slab + 1);
         // Columns past a row lie above the diagonal; products over the state have none of those.
-        int column = (slab - slabsH) * E::SLAB;
-        if (column <= engine.warpRow + 15) {
-            engine.template multiply<true>(shared, slab & 1);
-        } else if (column <= engine.warpRow + TILE_M / 2 + 15) {
-            engine.template multiply<false>(shared, slab & 1);
-        }
+        multiplyFrom(engine, shared, slab & 1, (slab - slabsH) * E::SLAB);
         if (slab + 1 == slabsH) {
 #pragma unroll
             for (int r = 0; r < E::ROWS; r++) {
                 int i = engine.row(r);
-                float decay = owner[i] == carriedId || ids == nullptr ? decayTo(sums[i]) : 0.0f;
+                float decay = owner[i] == carriedId || ids == nullptr ? exp2f(high[i]) : 0.0f;
 #pragma unroll
                 for (int k = 0; k < E::COLUMNS; k++) engine.acc[r][k] *= decay;
             }
@@ -372,6 +411,7 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
     for (int r = 0; r < E::ROWS; r++) {
         int i = engine.row(r);
         if (i >= valid) continue;
+        float correction = low[i];
 #pragma unroll
         for (int k = 0; k < E::COLUMNS; k += E::RUN) {
             int column = p + engine.column(k);
@@ -383,7 +423,7 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
             if (s.skipMode == SKIP_PER_CHANNEL) readRun<VECTORS>(d, skip + head * s.headDim, column, s.headDim);
             readRun<VECTORS>(own, xHead + static_cast<long long>(i) * s.strideX, column, s.headDim);
 #pragma unroll
-            for (int e = 0; e < E::RUN; e++) v[e] = fmaf(d[e], own[e], engine.acc[r][k + e]);
+            for (int e = 0; e < E::RUN; e++) v[e] = fmaf(d[e], own[e], engine.acc[r][k + e] * correction);
             if (z != nullptr) {
                 readRun<VECTORS>(own, zHead + static_cast<long long>(i) * s.strideZ, column, s.headDim);
 #pragma unroll
@@ -403,30 +443,30 @@ __device__ __forceinline__ void scanOutput(const T* x, const T* c, const float* 
         shardsmith::scanDecay(dt, aLog, bias, step, sum, s);                                                          \
     }
 
-#define SHARDSMITH_SCAN_KERNELS(SUFFIX, VECTORS, ENGINE, TYPE, BLOCKS, STATES_BLOCKS)                                 \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS)                                                         \
+#define SHARDSMITH_SCAN_KERNELS(SUFFIX, VECTORS, ENGINE, OUTPUT_ENGINE, TYPE, BLOCKS, STATES_BLOCKS)                  \
+    extern "C" __global__ void __launch_bounds__(shardsmith::ENGINE::THREADS, BLOCKS)                                 \
         scan_scores_##SUFFIX(const TYPE* b, const TYPE* c, float* scores, const shardsmith::ScanShape s) {            \
         shardsmith::scanScores<VECTORS, shardsmith::ENGINE>(b, c, scores, s);                                         \
     }                                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(128, STATES_BLOCKS)                                                  \
+    extern "C" __global__ void __launch_bounds__(shardsmith::ENGINE::THREADS, STATES_BLOCKS)                          \
         scan_states_##SUFFIX(const TYPE* x, const TYPE* b, const float* step, const float2* sum, const int* ids,      \
                              float* states, const shardsmith::ScanShape s) {                                          \
         shardsmith::scanStates<VECTORS, shardsmith::ENGINE>(x, b, step, sum, ids, states, s);                         \
     }                                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS)                                                         \
+    extern "C" __global__ void __launch_bounds__(shardsmith::OUTPUT_ENGINE::THREADS, BLOCKS)                          \
         scan_output_##SUFFIX(const TYPE* x, const TYPE* c, const float* scores, const float* step, const float2* sum, \
                              const int* ids, const float* states, int hasStates, const float* skip, const TYPE* z,    \
                              TYPE* y, const shardsmith::ScanShape s) {                                                \
-        shardsmith::scanOutput<VECTORS, shardsmith::ENGINE>(x, c, scores, step, sum, ids, states, hasStates != 0,     \
+        shardsmith::scanOutput<VECTORS, shardsmith::OUTPUT_ENGINE>(x, c, scores, step, sum, ids, states, hasStates != 0,     \
                                                             skip, z, y, s);                                           \
     }
 
 SHARDSMITH_SCAN_DECAY(f32, float)
 SHARDSMITH_SCAN_DECAY(bf16, __nv_bfloat16)
-SHARDSMITH_SCAN_KERNELS(f32, true, FmaEngine, float, 3, 4)
-SHARDSMITH_SCAN_KERNELS(f32_any, false, FmaEngine, float, 2, 2)
-SHARDSMITH_SCAN_KERNELS(bf16, true, MmaEngine, __nv_bfloat16, 2, 2)
-SHARDSMITH_SCAN_KERNELS(bf16_any, false, MmaEngine, __nv_bfloat16, 2, 2)
+SHARDSMITH_SCAN_KERNELS(f32, true, FmaEngine<16>, FmaEngine<8>, float, 3, 4)
+SHARDSMITH_SCAN_KERNELS(f32_any, false, FmaEngine<16>, FmaEngine<8>, float, 2, 2)
+SHARDSMITH_SCAN_KERNELS(bf16, true, MmaEngine, MmaEngine, __nv_bfloat16, 2, 2)
+SHARDSMITH_SCAN_KERNELS(bf16_any, false, MmaEngine, MmaEngine, __nv_bfloat16, 2, 2)
 
 #define SHARDSMITH_SCAN_CARRY(NAME, RUN)                                                                              \
     extern "C" __global__ void __launch_bounds__(256) NAME(float* states, const float2* sum, const int* ids,          \

@@ -1,7 +1,8 @@
-// Block-wide tile products: 128 threads make one 128 x 64 tile of A (m x k) times B (k x n).
+// Block-wide tile products: the threads of a block make one 128 x 64 tile of A (m x k) times B (k x n).
 //
 // An engine owns the arithmetic. FmaEngine multiplies in float32 with fused multiply-adds and never rounds an operand;
-// MmaEngine rounds both operands to bfloat16 and accumulates in float32 on the tensor cores. An operand is a small
+// MmaEngine rounds both operands to bfloat16 and accumulates in float32 on the tensor cores. A warp of either owns groups of
+// 16 rows that lie GROUP_STEP apart, so that the warps of a causal product have nearly the same work. An operand is a small
 // struct that hands out four neighbouring elements at a time, so that scaling, masking and conversion happen on the way
 // into shared memory and never as a pass of their own. Every sum is taken in one fixed order: the same input gives the
 // same bits on every run.
@@ -13,7 +14,6 @@
 
 namespace shardsmith {
 
-constexpr int THREADS = 128;
 constexpr int TILE_M = 128;
 constexpr int TILE_N = 64;
 
@@ -45,6 +45,35 @@ __device__ __forceinline__ void load4(float (&v)[4], const T* row, int first, in
     } else {
 #pragma unroll
         for (int i = 0; i < 4; i++) v[i] = first + i < limit ? widen(row[first + i]) : 0.0f;
+    }
+}
+
+/**
+ * The same four elements, not looked at yet: whoever waits for them is not held up before {@link #widen4}. With VECTORS
+ * elements of two bytes stay as they are stored, in the first two components.
+ */
+template <bool VECTORS, class T>
+__device__ __forceinline__ float4 raw4(const T* row, int first, int limit) {
+    if constexpr (VECTORS && sizeof(T) == 2) {
+        uint2 q = make_uint2(0u, 0u);
+        if (first < limit) q = *reinterpret_cast<const uint2*>(row + first);
+        return make_float4(__uint_as_float(q.x), __uint_as_float(q.y), 0.0f, 0.0f);
+    } else {
+        float v[4];
+        load4<VECTORS>(v, row, first, limit);
+        return make_float4(v[0], v[1], v[2], v[3]);
+    }
+}
+
+template <bool VECTORS, class T>
+__device__ __forceinline__ void widen4(float (&v)[4], float4 raw) {
+    if constexpr (VECTORS && sizeof(T) == 2) {
+        T e[4];
+        *reinterpret_cast<uint2*>(e) = make_uint2(__float_as_uint(raw.x), __float_as_uint(raw.y));
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = widen(e[i]);
+    } else {
+        v[0] = raw.x, v[1] = raw.y, v[2] = raw.z, v[3] = raw.w;
     }
 }
 
@@ -98,9 +127,10 @@ struct RowsAlongK {
     int limitK;
     int limitM;
 
-    __device__ __forceinline__ void load(float (&v)[4], int k, int m) const {
-        load4<VECTORS>(v, base + static_cast<long long>(m) * stride, k, m < limitM ? limitK : 0);
+    __device__ __forceinline__ float4 fetch(int k, int m) const {
+        return raw4<VECTORS>(base + static_cast<long long>(m) * stride, k, m < limitM ? limitK : 0);
     }
+    __device__ __forceinline__ void finish(float (&v)[4], float4 raw, int, int) const { widen4<VECTORS, T>(v, raw); }
 };
 
 /** A matrix in memory whose rows run along m: element (k, m) is {@code base[k * stride + m]}. */
@@ -112,21 +142,29 @@ struct RowsAcrossK {
     int limitK;
     int limitM;
 
-    __device__ __forceinline__ void load(float (&v)[4], int k, int m) const {
-        load4<VECTORS>(v, base + static_cast<long long>(k) * stride, m, k < limitK ? limitM : 0);
+    __device__ __forceinline__ float4 fetch(int k, int m) const {
+        return raw4<VECTORS>(base + static_cast<long long>(k) * stride, m, k < limitK ? limitM : 0);
     }
+    __device__ __forceinline__ void finish(float (&v)[4], float4 raw, int, int) const { widen4<VECTORS, T>(v, raw); }
 };
 
 /**
- * Float32 on the ordinary arithmetic units. A thread owns 8 x 8 elements; a warp owns 16 rows of the upper half of the
- * tile and the same 16 of the lower half, so that the warps of a causal product have nearly the same work.
+ * Float32 on the ordinary arithmetic units. A thread owns 8 x 8 elements.
+ *
+ * @tparam DEPTH k of one slab: 8 where the code around the product is long and the instruction cache decides, else 16
  */
+template <int DEPTH>
 struct FmaEngine {
-    static constexpr int SLAB = 16;
+    static constexpr int THREADS = 128;
+    static constexpr int SLAB = DEPTH;
     static constexpr int ROWS = 8;
     static constexpr int COLUMNS = 8;
     static constexpr int RUN = 4;      // neighbouring columns of one thread
     static constexpr int ROW_RUN = 4;  // neighbouring rows of one thread
+    static constexpr int GROUPS = 2;
+    static constexpr int GROUP_STEP = 64;
+    /** Whether factors of a token may go to either operand: nothing is rounded on the way. */
+    static constexpr bool EXACT = true;
     static constexpr int LD_A = TILE_M + 4;
     static constexpr int LD_B = TILE_N + 4;
     using Quad = float4;
@@ -144,9 +182,8 @@ struct FmaEngine {
     __device__ __forceinline__ FmaEngine() {
         // Which warp owns which rows turns with the block: causal rows differ in work, and equal warp numbers of all
         // blocks of a multiprocessor share one scheduler.
-        int warp = ((threadIdx.x >> 5) + blockIdx.x + blockIdx.y) & 3;
+        warpRow = (((threadIdx.x >> 5) + blockIdx.x + blockIdx.y) & 3) * 16;
         int lane = threadIdx.x & 31;
-        warpRow = warp * 16;
         laneRow = (lane >> 3) * 4;
         laneColumn = (lane & 7) * 4;
 #pragma unroll
@@ -155,7 +192,7 @@ struct FmaEngine {
             for (int c = 0; c < COLUMNS; c++) acc[r][c] = 0.0f;
     }
 
-    __device__ __forceinline__ int row(int r) const { return warpRow + laneRow + (r >> 2) * 64 + (r & 3); }
+    __device__ __forceinline__ int row(int r) const { return warpRow + laneRow + (r >> 2) * GROUP_STEP + (r & 3); }
     __device__ __forceinline__ int column(int c) const { return laneColumn + (c >> 2) * 32 + (c & 3); }
 
     __device__ __forceinline__ static Quad pack(const float (&v)[4]) { return make_float4(v[0], v[1], v[2], v[3]); }
@@ -180,8 +217,8 @@ struct FmaEngine {
         store<K_CONTIGUOUS, LD_B>(s.b[buffer], q, k, n);
     }
 
-    /** Without UPPER the warp's rows of the upper half are left out. */
-    template <bool UPPER>
+    /** The warp's groups of rows before FIRST are left out. */
+    template <int FIRST>
     __device__ __forceinline__ void multiply(const Shared& s, int buffer) {
         const float* a = s.a[buffer] + warpRow + laneRow;
         const float* b = s.b[buffer] + laneColumn;
@@ -189,25 +226,31 @@ struct FmaEngine {
         for (int k = 0; k < SLAB; k++) {
             float x[ROWS];
             float y[COLUMNS];
-            if (UPPER) *reinterpret_cast<float4*>(x) = *reinterpret_cast<const float4*>(a + k * LD_A);
-            *reinterpret_cast<float4*>(x + 4) = *reinterpret_cast<const float4*>(a + k * LD_A + 64);
+#pragma unroll
+            for (int g = FIRST; g < GROUPS; g++) {
+                *reinterpret_cast<float4*>(x + 4 * g) = *reinterpret_cast<const float4*>(a + k * LD_A + g * GROUP_STEP);
+            }
             *reinterpret_cast<float4*>(y) = *reinterpret_cast<const float4*>(b + k * LD_B);
             *reinterpret_cast<float4*>(y + 4) = *reinterpret_cast<const float4*>(b + k * LD_B + 32);
 #pragma unroll
-            for (int r = UPPER ? 0 : ROWS / 2; r < ROWS; r++)
+            for (int r = 4 * FIRST; r < ROWS; r++)
 #pragma unroll
                 for (int c = 0; c < COLUMNS; c++) acc[r][c] = fmaf(x[r], y[c], acc[r][c]);
         }
     }
 };
 
-/** Bfloat16 operands, float32 sums, on the tensor cores. Warps own rows as in FmaEngine. */
+/** Bfloat16 operands, float32 sums, on the tensor cores. */
 struct MmaEngine {
+    static constexpr int THREADS = 128;
     static constexpr int SLAB = 32;
     static constexpr int ROWS = 4;
     static constexpr int COLUMNS = 16;
     static constexpr int RUN = 2;
     static constexpr int ROW_RUN = 1;
+    static constexpr int GROUPS = 2;
+    static constexpr int GROUP_STEP = 64;
+    static constexpr bool EXACT = false;
     static constexpr int LD = SLAB + 8;
     using Quad = uint2;
 
@@ -265,13 +308,13 @@ struct MmaEngine {
                      : "r"(address));
     }
 
-    template <bool UPPER>
+    template <int FIRST>
     __device__ __forceinline__ void multiply(const Shared& s, int buffer) {
 #pragma unroll
         for (int k = 0; k < SLAB; k += 16) {
             uint32_t a[2][4];
 #pragma unroll
-            for (int i = UPPER ? 0 : 1; i < 2; i++) {
+            for (int i = FIRST; i < 2; i++) {
                 loadMatrix(a[i], s.a[buffer] + (warpRow + i * 64 + (lane & 15)) * LD + k + (lane >> 4) * 8);
             }
 #pragma unroll
@@ -279,7 +322,7 @@ struct MmaEngine {
                 uint32_t b[4];
                 loadMatrix(b, s.b[buffer] + (n + (lane >> 4) * 8 + (lane & 7)) * LD + k + ((lane >> 3) & 1) * 8);
 #pragma unroll
-                for (int i = UPPER ? 0 : 1; i < 2; i++)
+                for (int i = FIRST; i < 2; i++)
 #pragma unroll
                     for (int j = 0; j < 2; j++) {
                         int c = (n / 8 + j) * 2;
@@ -295,41 +338,54 @@ struct MmaEngine {
     }
 };
 
-/** One slab of an operand on its way: a thread's share as registers, read from memory first and stored later. */
+/** Multiplies, but leaves out the groups of the warp's rows that end before a row. */
+template <class E>
+__device__ __forceinline__ void multiplyFrom(E& engine, const typename E::Shared& shared, int buffer, int row) {
+    if (row <= engine.warpRow + 15) {
+        engine.template multiply<0>(shared, buffer);
+    } else if (row <= engine.warpRow + E::GROUP_STEP + 15) {
+        engine.template multiply<1>(shared, buffer);
+    }
+}
+
+/**
+ * One slab of an operand on its way: a thread's share as registers. It is read from memory before the product of the slab
+ * before and looked at, scaled and stored only after it, so that the product hides the way from memory.
+ */
 template <class E, int EXTENT, bool IS_A>
 struct Stage {
-    static constexpr int QUADS = E::SLAB * EXTENT / 4 / THREADS;
-    typename E::Quad held[QUADS];
+    static constexpr int QUADS = E::SLAB * EXTENT / 4 / E::THREADS;
+    float4 held[QUADS];
 
-    template <bool K_CONTIGUOUS>
+    template <class Operand>
     __device__ __forceinline__ static int kOf(int q) {
-        return K_CONTIGUOUS ? q % (E::SLAB / 4) * 4 : q / (EXTENT / 4);
+        return Operand::K_CONTIGUOUS ? q % (E::SLAB / 4) * 4 : q / (EXTENT / 4);
     }
-    template <bool K_CONTIGUOUS>
+    template <class Operand>
     __device__ __forceinline__ static int mOf(int q) {
-        return K_CONTIGUOUS ? q / (E::SLAB / 4) : q % (EXTENT / 4) * 4;
+        return Operand::K_CONTIGUOUS ? q / (E::SLAB / 4) : q % (EXTENT / 4) * 4;
     }
     template <class Operand>
     __device__ __forceinline__ void fetch(const Operand& o, int k) {
 #pragma unroll
         for (int i = 0; i < QUADS; i++) {
-            int q = i * THREADS + threadIdx.x;
-            float v[4];
-            o.load(v, k + kOf<Operand::K_CONTIGUOUS>(q), mOf<Operand::K_CONTIGUOUS>(q));
-            held[i] = E::pack(v);
+            int q = i * E::THREADS + threadIdx.x;
+            held[i] = o.fetch(k + kOf<Operand>(q), mOf<Operand>(q));
         }
     }
-    template <bool K_CONTIGUOUS>
-    __device__ __forceinline__ void store(typename E::Shared& s, int buffer) const {
+    template <class Operand>
+    __device__ __forceinline__ void store(const Operand& o, int slab, typename E::Shared& s, int buffer) const {
 #pragma unroll
         for (int i = 0; i < QUADS; i++) {
-            int q = i * THREADS + threadIdx.x;
-            int k = kOf<K_CONTIGUOUS>(q);
-            int m = mOf<K_CONTIGUOUS>(q);
+            int q = i * E::THREADS + threadIdx.x;
+            int k = kOf<Operand>(q);
+            int m = mOf<Operand>(q);
+            float v[4];
+            o.finish(v, held[i], slab + k, m);
             if constexpr (IS_A) {
-                E::template storeA<K_CONTIGUOUS>(s, buffer, held[i], k, m);
+                E::template storeA<Operand::K_CONTIGUOUS>(s, buffer, E::pack(v), k, m);
             } else {
-                E::template storeB<K_CONTIGUOUS>(s, buffer, held[i], k, m);
+                E::template storeB<Operand::K_CONTIGUOUS>(s, buffer, E::pack(v), k, m);
             }
         }
     }
@@ -342,8 +398,8 @@ __device__ __forceinline__ void accumulate(E& engine, typename E::Shared& shared
     Stage<E, TILE_N, false> nextB;
     nextA.fetch(a, 0);
     nextB.fetch(b, 0);
-    nextA.template store<A::K_CONTIGUOUS>(shared, 0);
-    nextB.template store<B::K_CONTIGUOUS>(shared, 0);
+    nextA.store(a, 0, shared, 0);
+    nextB.store(b, 0, shared, 0);
     __syncthreads();
     int buffer = 0;
 #pragma unroll 1
@@ -353,10 +409,10 @@ __device__ __forceinline__ void accumulate(E& engine, typename E::Shared& shared
             nextA.fetch(a, k + E::SLAB);
             nextB.fetch(b, k + E::SLAB);
         }
-        engine.template multiply<true>(shared, buffer);
+        engine.template multiply<0>(shared, buffer);
         if (more) {
-            nextA.template store<A::K_CONTIGUOUS>(shared, buffer ^ 1);
-            nextB.template store<B::K_CONTIGUOUS>(shared, buffer ^ 1);
+            nextA.store(a, k + E::SLAB, shared, buffer ^ 1);
+            nextB.store(b, k + E::SLAB, shared, buffer ^ 1);
         }
         __syncthreads();
         buffer ^= 1;

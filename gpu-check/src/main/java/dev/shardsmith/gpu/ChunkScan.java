@@ -2,9 +2,7 @@ package dev.shardsmith.gpu;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.verify.forward.ScanShape;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * The scan in chunks of 128 tokens, for any sizes and options: {@code scan.cuh}.
@@ -13,13 +11,11 @@ import java.util.Optional;
  * state at the end of one is the start of the next. Whole rows that fit run side by side.
  */
 final class ChunkScan {
-    /** Tokens of a chunk, and threads of a block. */
+    /** Tokens of a chunk. */
     static final int CHUNK = 128;
 
-    private static final int TILE_COLUMNS = 64;
-    private static final int CARRY_THREADS = 256;
-    /** Elements that the kernels read in one access where every row allows it. */
-    private static final int VECTOR = 4;
+    /** Below this no half would fill a card. */
+    private static final int BLOCKS_WORTH_HALVING = 1024;
 
     private final Gpu gpu;
     private final ScanPrecision precision;
@@ -91,7 +87,7 @@ final class ChunkScan {
         int chunks = (int) Math.min(
                 (length + CHUNK - 1) / CHUNK,
                 Math.max(1, chunksAtOnce(shape, gpu.memory().available()) / tokens.rows()));
-        Scratch scratch = Scratch.of(gpu.memory(), shape, tokens.rows(), chunks);
+        ScanScratch scratch = ScanScratch.of(gpu.memory(), shape, tokens.rows(), chunks);
         try {
             int step = scratch.chunks() * CHUNK;
             for (int from = tokens.from(); from < tokens.to(); from += step) {
@@ -105,38 +101,6 @@ final class ChunkScan {
         }
     }
 
-    /** What the kernels hand to each other, for so many chunks of so many rows. */
-    private record Scratch(int chunks, GpuArray step, GpuArray sum, GpuArray scores, GpuArray states) {
-
-        /** Takes memory for at most this many chunks; for half as many as long as the card has not enough. */
-        static Scratch of(DeviceMemory memory, ScanShape shape, int rows, int chunks) throws CheckpointException {
-            List<GpuArray> held = new ArrayList<>();
-            long all = (long) rows * chunks;
-            long[] lengths = {
-                all * shape.heads() * CHUNK,
-                2 * all * shape.heads() * CHUNK,
-                all * shape.groups() * CHUNK * CHUNK,
-                all * shape.stateSize()
-            };
-            for (long length : lengths) {
-                Optional<GpuArray> array = chunks == 1 ? Optional.of(memory.floats(length)) : memory.tryFloats(length);
-                if (array.isEmpty()) {
-                    held.forEach(GpuArray::close);
-                    return of(memory, shape, rows, chunks / 2);
-                }
-                held.add(array.get());
-            }
-            return new Scratch(chunks, held.get(0), held.get(1), held.get(2), held.get(3));
-        }
-
-        void close() {
-            step.close();
-            sum.close();
-            scores.close();
-            states.close();
-        }
-    }
-
     /**
      * Tokens that are computed at once.
      *
@@ -146,125 +110,19 @@ final class ChunkScan {
      * @param entering states before them, or null for zeros
      * @param carriedId sequence id of those, or -1 for that of the token before
      */
-    private record Window(Tokens tokens, int from, int count, GpuArray entering, int carriedId) {
+    record Window(Tokens tokens, int from, int count, GpuArray entering, int carriedId) {}
 
-        Driver.Grid grid(int x, int y) {
-            return new Driver.Grid(x, y, tokens.rows());
-        }
-    }
-
-    private void window(ScanInputs in, Window window, Scratch scratch, GpuArray y, GpuArray finalState)
+    /** Large windows go in two halves of their heads, side by side. */
+    private void window(ScanInputs in, Window window, ScanScratch scratch, GpuArray y, GpuArray finalState)
             throws CheckpointException {
-        ScanShape shape = in.shape();
-        int chunks = (window.count() + CHUNK - 1) / CHUNK;
-        long token = (long) window.tokens().row() * shape.length() + window.from();
-        long state = (long) window.tokens().row() * shape.stateSize();
-        Argument x = elements(in.x(), token * shape.inner());
-        Argument b = elements(in.b(), token * shape.groupState());
-        Argument c = elements(in.c(), token * shape.groupState());
-        Argument ids = new Argument.Address(in.sequenceIds() == null ? 0 : at(in.sequenceIds(), token));
-        Argument step = Argument.of(scratch.step());
-        Argument sum = Argument.of(scratch.sum());
-        Argument scores = Argument.of(scratch.scores());
-        Argument states = Argument.of(scratch.states());
-        Argument sizes = sizes(in, window, chunks);
-        String plain = precision == ScanPrecision.FLOAT32 ? "_f32" : "_bf16";
-        boolean vectors = shape.headDim() % VECTOR == 0 && shape.state() % VECTOR == 0;
-        String any = vectors ? "" : "_any";
-        String kind = plain + any;
-        int columns = (shape.headDim() + TILE_COLUMNS - 1) / TILE_COLUMNS;
-        int stateRows = (shape.state() + CHUNK - 1) / CHUNK;
-        Kernels kernels = gpu.kernels();
-        kernels.launch(
-                "scan_decay" + plain,
-                window.grid(chunks, shape.heads()),
-                CHUNK,
-                elements(in.dt(), token * shape.heads()),
-                Argument.of(in.aLog()),
-                Argument.of(in.dtBias()),
-                step,
-                sum,
-                sizes);
-        kernels.launch(
-                "scan_scores" + kind,
-                window.grid(CHUNK / TILE_COLUMNS, chunks * shape.groups()),
-                CHUNK,
-                b,
-                c,
-                scores,
-                sizes);
-        kernels.launch(
-                "scan_states" + kind,
-                window.grid(stateRows * columns, chunks * shape.heads()),
-                CHUNK,
-                x,
-                b,
-                step,
-                sum,
-                ids,
-                states,
-                sizes);
-        int perBlock = CARRY_THREADS * (vectors ? VECTOR : 1);
-        int carryBlocks = (shape.headDim() * shape.state() + perBlock - 1) / perBlock;
-        kernels.launch(
-                "scan_carry" + any,
-                window.grid(carryBlocks, shape.heads()),
-                CARRY_THREADS,
-                states,
-                sum,
-                ids,
-                new Argument.Address(window.entering() == null ? 0 : at(window.entering(), state)),
-                new Argument.Address(at(finalState, state)),
-                sizes);
-        kernels.launch(
-                "scan_output" + kind,
-                window.grid(columns, chunks * shape.heads()),
-                CHUNK,
-                x,
-                c,
-                scores,
-                step,
-                sum,
-                ids,
-                states,
-                Argument.of(window.entering() == null ? 0 : 1),
-                Argument.of(in.d()),
-                elements(in.z(), token * shape.inner()),
-                elements(y, token * shape.inner()),
-                sizes);
-    }
-
-    /** The kernels' ScanShape. */
-    private static Argument sizes(ScanInputs in, Window window, int chunks) {
-        ScanShape shape = in.shape();
-        return Argument.of(
-                window.tokens().rows(),
-                window.count(),
-                shape.heads(),
-                shape.headDim(),
-                shape.groups(),
-                shape.state(),
-                chunks,
-                shape.inner(),
-                shape.groupState(),
-                shape.groupState(),
-                shape.heads(),
-                shape.inner(),
-                shape.inner(),
-                in.skipMode(),
-                in.timeStep().softplus() ? 1 : 0,
-                Float.floatToIntBits(in.least()),
-                Float.floatToIntBits(in.greatest()),
-                window.carriedId(),
-                shape.length());
-    }
-
-    private Argument elements(GpuArray array, long element) {
-        int width = precision == ScanPrecision.FLOAT32 ? Float.BYTES : Short.BYTES;
-        return new Argument.Address(array == null ? 0 : array.address() + element * width);
-    }
-
-    private static long at(GpuArray array, long element) {
-        return array.address() + element * Float.BYTES;
+        ScanLaunches launches = new ScanLaunches(gpu, precision, in, window, scratch, y, finalState);
+        List<ScanLaunches.Heads> halves = ScanLaunches.Heads.halves(in.shape());
+        // The second half's states would be those of the next row if there were several.
+        long blocks = (long) launches.chunks() * in.shape().heads();
+        if (halves.isEmpty() || window.tokens().rows() > 1 || blocks < BLOCKS_WORTH_HALVING) {
+            launches.whole();
+        } else {
+            launches.halves(halves, gpu.streams());
+        }
     }
 }

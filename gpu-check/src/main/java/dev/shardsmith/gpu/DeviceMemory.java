@@ -92,7 +92,7 @@ final class DeviceMemory {
 
     synchronized void release(Block block) {
         try {
-            driver.record(block.released());
+            driver.record(block.released(), Driver.DEFAULT_STREAM);
         } catch (CheckpointException e) {
             throw new GpuFailure(e);
         }

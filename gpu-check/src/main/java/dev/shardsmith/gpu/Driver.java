@@ -8,7 +8,7 @@ import java.util.List;
  * What is asked of the CUDA driver, and nothing more.
  *
  * <p>Device memory is a plain address, 0 for none; everything else the driver hands out is an opaque {@link Handle}.
- * Kernels run in the order of their launches on one stream, the default one of the context.
+ * Kernels of one stream run in the order of their launches.
  *
  * <p>Every method throws a {@link CheckpointException} of kind ENVIRONMENT that names the call, the code and its meaning.
  */
@@ -16,6 +16,9 @@ interface Driver {
 
     /** Something that the driver handed out. */
     record Handle(Object value) {}
+
+    /** The context's own stream. */
+    Handle DEFAULT_STREAM = new Handle(null);
 
     /**
      * One card.
@@ -73,8 +76,8 @@ interface Driver {
 
     void freePinned(Pinned pinned) throws CheckpointException;
 
-    /** A stream that does not wait for the default one. */
-    Handle createStream() throws CheckpointException;
+    /** A stream that does not wait for the default one; an urgent one gets free multiprocessors before all others. */
+    Handle createStream(boolean urgent) throws CheckpointException;
 
     void destroyStream(Handle stream) throws CheckpointException;
 
@@ -89,16 +92,16 @@ interface Driver {
     /** Starts copying to the front of a pinned buffer. */
     void copyOut(Pinned to, long memory, long offset, int bytes, Handle stream) throws CheckpointException;
 
-    /** Starts a kernel on the default stream. */
-    void launch(Handle function, Grid grid, int block, int sharedBytes, List<Argument> arguments)
+    /** Starts a kernel. */
+    void launch(Handle function, Grid grid, int block, int sharedBytes, List<Argument> arguments, Handle stream)
             throws CheckpointException;
 
     Handle createEvent() throws CheckpointException;
 
     void destroyEvent(Handle event) throws CheckpointException;
 
-    /** Marks this place in the default stream. */
-    void record(Handle event) throws CheckpointException;
+    /** Marks this place in a stream. */
+    void record(Handle event, Handle stream) throws CheckpointException;
 
     /** Makes a stream wait for a mark. */
     void await(Handle stream, Handle event) throws CheckpointException;

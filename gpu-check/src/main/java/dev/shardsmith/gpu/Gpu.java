@@ -12,6 +12,7 @@ final class Gpu {
     private final Kernels kernels;
     private final DeviceMemory memory;
     private final Transfers transfers;
+    private final ScanStreams streams;
     /** For threads that bring weights while others compute; those that are not in use. */
     private final Deque<Transfers> spare = new ArrayDeque<>();
 
@@ -22,6 +23,7 @@ final class Gpu {
         this.kernels = new Kernels(driver, image);
         this.memory = new DeviceMemory(driver);
         this.transfers = new Transfers(driver);
+        this.streams = new ScanStreams(driver);
     }
 
     /**
@@ -89,10 +91,17 @@ final class Gpu {
         if (own == null) {
             own = new Transfers(driver);
         }
-        work.with(own);
-        synchronized (spare) {
-            spare.push(own);
+        try {
+            work.with(own);
+        } finally {
+            synchronized (spare) {
+                spare.push(own);
+            }
         }
+    }
+
+    ScanStreams streams() {
+        return streams;
     }
 
     /** A new array with these numbers. */
@@ -114,9 +123,9 @@ final class Gpu {
         Driver.Handle from = driver.createEvent();
         Driver.Handle to = driver.createEvent();
         try {
-            driver.record(from);
+            driver.record(from, Driver.DEFAULT_STREAM);
             work.run();
-            driver.record(to);
+            driver.record(to, Driver.DEFAULT_STREAM);
             return driver.milliseconds(from, to);
         } finally {
             driver.destroyEvent(from);
@@ -134,6 +143,7 @@ final class Gpu {
         enter();
         driver.synchronize();
         transfers.close();
+        streams.close();
         synchronized (spare) {
             while (!spare.isEmpty()) {
                 spare.pop().close();

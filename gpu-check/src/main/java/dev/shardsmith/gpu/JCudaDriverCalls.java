@@ -28,8 +28,8 @@ import jcuda.driver.JCudaDriver;
 /** The driver itself, through JCuda. */
 final class JCudaDriverCalls implements Driver {
     private static final int NAME_BYTES = 256;
-    /** The null stream: kernels and events go there. */
-    private static final CUstream DEFAULT_STREAM = null;
+    /** Outside every range; the driver takes the most urgent priority that there is. */
+    private static final int URGENT = -1_000;
 
     private final Map<Long, Memory> allocations = new ConcurrentHashMap<>();
 
@@ -205,9 +205,12 @@ final class JCudaDriverCalls implements Driver {
     }
 
     @Override
-    public Handle createStream() throws CheckpointException {
+    public Handle createStream(boolean urgent) throws CheckpointException {
         CUstream stream = new CUstream();
-        check("cuStreamCreate", JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING));
+        check(
+                "cuStreamCreateWithPriority",
+                JCudaDriver.cuStreamCreateWithPriority(
+                        stream, CUstream_flags.CU_STREAM_NON_BLOCKING, urgent ? URGENT : 0));
         return new Handle(stream);
     }
 
@@ -249,7 +252,7 @@ final class JCudaDriverCalls implements Driver {
     }
 
     @Override
-    public void launch(Handle function, Grid grid, int block, int sharedBytes, List<Argument> arguments)
+    public void launch(Handle function, Grid grid, int block, int sharedBytes, List<Argument> arguments, Handle stream)
             throws CheckpointException {
         Pointer[] pointers = new Pointer[arguments.size()];
         for (int i = 0; i < pointers.length; i++) {
@@ -266,7 +269,7 @@ final class JCudaDriverCalls implements Driver {
                         1,
                         1,
                         sharedBytes,
-                        DEFAULT_STREAM,
+                        as(CUstream.class, stream),
                         Pointer.to(pointers),
                         null));
     }
@@ -299,8 +302,8 @@ final class JCudaDriverCalls implements Driver {
     }
 
     @Override
-    public void record(Handle event) throws CheckpointException {
-        check("cuEventRecord", JCudaDriver.cuEventRecord(as(CUevent.class, event), DEFAULT_STREAM));
+    public void record(Handle event, Handle stream) throws CheckpointException {
+        check("cuEventRecord", JCudaDriver.cuEventRecord(as(CUevent.class, event), as(CUstream.class, stream)));
     }
 
     @Override

@@ -25,13 +25,25 @@ final class Kernels {
         return image;
     }
 
-    /** Starts a kernel. */
+    /** Starts a kernel on the default stream. */
     void launch(String name, Driver.Grid grid, int block, Argument... arguments) throws CheckpointException {
         launch(name, grid, block, 0, arguments);
     }
 
+    /** Starts a kernel on a stream. */
+    void launchOn(Driver.Handle stream, String name, Driver.Grid grid, int block, Argument... arguments)
+            throws CheckpointException {
+        launchOn(stream, name, grid, block, 0, arguments);
+    }
+
     /** Starts a kernel that asks for shared memory of its own. */
     void launch(String name, Driver.Grid grid, int block, int sharedBytes, Argument... arguments)
+            throws CheckpointException {
+        launchOn(Driver.DEFAULT_STREAM, name, grid, block, sharedBytes, arguments);
+    }
+
+    private void launchOn(
+            Driver.Handle stream, String name, Driver.Grid grid, int block, int sharedBytes, Argument... arguments)
             throws CheckpointException {
         if (grid.x() < 1 || grid.y() < 1 || grid.z() < 1) {
             return;
@@ -47,6 +59,6 @@ final class Kernels {
             }
             functions.put(name, function);
         }
-        driver.launch(function, grid, block, sharedBytes, List.of(arguments));
+        driver.launch(function, grid, block, sharedBytes, List.of(arguments), stream);
     }
 }

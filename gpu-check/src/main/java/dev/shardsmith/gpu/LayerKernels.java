@@ -8,6 +8,9 @@ import dev.shardsmith.verify.forward.Rotary;
 
 /** Launches of {@code layer.cuh} and {@code compare.cuh}: which grid, which arguments. */
 final class LayerKernels {
+    /** Threads of the tile products in float32. */
+    static final int FMA_THREADS = 128;
+
     private static final int THREADS = 256;
     /** Blocks that fill any card several times; the kernels stride over the rest. */
     private static final int MANY_BLOCKS = 8192;
@@ -37,7 +40,7 @@ final class LayerKernels {
                 .launch(
                         in % VECTOR == 0 ? "linear" : "linear_any",
                         new Driver.Grid(blocks(rows, TILE_ROWS), blocks(out, TILE_COLUMNS), 1),
-                        TILE_ROWS,
+                        FMA_THREADS,
                         Argument.of(x),
                         Argument.of(weight),
                         Argument.of(bias),

@@ -35,12 +35,15 @@ record ScanInputs(
         GpuArray initialState,
         GpuArray sequenceIds) {
 
+    /** The skip mode of one D per channel. */
+    static final int SKIP_PER_CHANNEL = 2;
+
     /** 0 without D, 1 for one per head, 2 for one per channel: the kernels' SkipMode. */
     int skipMode() {
         if (d == null) {
             return 0;
         }
-        return d.length() == shape.heads() ? 1 : 2;
+        return d.length() == shape.heads() ? 1 : SKIP_PER_CHANNEL;
     }
 
     /** The least step as a float that the kernels can compare with. */

@@ -30,7 +30,7 @@ final class Transfers {
     }
 
     private static Lane lane(Driver driver) throws CheckpointException {
-        return new Lane(driver.allocatePinned(BUFFER_BYTES), driver.createStream());
+        return new Lane(driver.allocatePinned(BUFFER_BYTES), driver.createStream(false));
     }
 
     /** Puts elements [from, from + count) at the front of a buffer. */
@@ -89,7 +89,7 @@ final class Transfers {
     /** Copies {@code length} numbers from {@code offset} of an array to {@code at} of another. */
     void out(GpuArray from, long offset, float[] values, int at, int length) throws CheckpointException {
         // Not the whole card: weights may be on their way to it.
-        driver.record(computed);
+        driver.record(computed, Driver.DEFAULT_STREAM);
         for (Lane lane : lanes) {
             driver.await(lane.stream(), computed);
         }

@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** A driver without a card: it keeps memory and notes launches. */
+/** A driver without a card: it keeps memory and notes launches. Several threads may use it. */
 final class FakeDriver implements Driver {
     static final Card H200 = new Card(0, "Fake H200", 9, 0, 132, 232_448, 150L << 30);
 
     /** A launch as it was asked for. */
-    record Launch(String name, Grid grid, int block, int sharedBytes, List<Argument> arguments) {}
+    record Launch(String name, Grid grid, int block, int sharedBytes, List<Argument> arguments, Handle stream) {}
 
     final List<Launch> launches = new ArrayList<>();
     final Map<Handle, Integer> shared = new LinkedHashMap<>();
@@ -34,7 +34,7 @@ final class FakeDriver implements Driver {
     private long nextAddress = 1 << 20;
     private int nextHandle;
 
-    private Handle handle() {
+    private synchronized Handle handle() {
         return new Handle(nextHandle++);
     }
 
@@ -45,7 +45,7 @@ final class FakeDriver implements Driver {
         }
     }
 
-    long used() {
+    synchronized long used() {
         return sizes.values().stream().mapToLong(Long::longValue).sum();
     }
 
@@ -98,7 +98,7 @@ final class FakeDriver implements Driver {
     }
 
     @Override
-    public long allocate(long bytes) {
+    public synchronized long allocate(long bytes) {
         if (bytes > freeMemory()) {
             return 0;
         }
@@ -109,7 +109,7 @@ final class FakeDriver implements Driver {
     }
 
     @Override
-    public void free(long address) {
+    public synchronized void free(long address) {
         frees++;
         memory.remove(address);
         if (sizes.remove(address) == null) {
@@ -126,7 +126,7 @@ final class FakeDriver implements Driver {
     public void freePinned(Pinned pinned) {}
 
     @Override
-    public Handle createStream() {
+    public Handle createStream(boolean urgent) {
         return handle();
     }
 
@@ -149,37 +149,39 @@ final class FakeDriver implements Driver {
     }
 
     @Override
-    public void copyIn(long address, long offset, Pinned from, int bytes, Handle stream) throws CheckpointException {
+    public synchronized void copyIn(long address, long offset, Pinned from, int bytes, Handle stream)
+            throws CheckpointException {
         call("cuMemcpyHtoDAsync");
         contents(address).put((int) offset, from.bytes(), 0, bytes);
     }
 
     @Override
-    public void copyOut(Pinned to, long address, long offset, int bytes, Handle stream) {
+    public synchronized void copyOut(Pinned to, long address, long offset, int bytes, Handle stream) {
         to.bytes().put(0, contents(address), (int) offset, bytes);
     }
 
     @Override
-    public void launch(Handle function, Grid grid, int block, int sharedBytes, List<Argument> arguments)
+    public synchronized void launch(
+            Handle function, Grid grid, int block, int sharedBytes, List<Argument> arguments, Handle stream)
             throws CheckpointException {
         call("cuLaunchKernel");
-        launches.add(new Launch((String) function.value(), grid, block, sharedBytes, arguments));
+        launches.add(new Launch((String) function.value(), grid, block, sharedBytes, arguments, stream));
     }
 
     @Override
-    public Handle createEvent() {
+    public synchronized Handle createEvent() {
         Handle event = handle();
         events.add(event);
         return event;
     }
 
     @Override
-    public void destroyEvent(Handle event) {
+    public synchronized void destroyEvent(Handle event) {
         events.remove(event);
     }
 
     @Override
-    public void record(Handle event) {}
+    public void record(Handle event, Handle stream) {}
 
     @Override
     public void await(Handle stream, Handle event) {}

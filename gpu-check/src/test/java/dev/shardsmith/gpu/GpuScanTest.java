@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Scans on a real card against their definition in double precision. */
@@ -67,7 +68,9 @@ final class GpuScanTest {
     @CsvSource({
         "1, 300, 4, 32, 2, 256", "1, 300, 2, 256, 1, 64", "2, 257, 3, 128, 3, 16", "1, 200, 4, 80, 4, 128",
         "2, 131, 4, 6, 4, 5", "1, 1000, 6, 64, 2, 128", "3, 1, 2, 64, 1, 16", "1, 127, 2, 96, 2, 200",
-        "1, 128, 2, 64, 1, 128", "1, 129, 2, 64, 1, 128", "1, 2000, 2, 64, 1, 128", "1, 65, 5, 64, 5, 128"
+        "1, 128, 2, 64, 1, 128", "1, 129, 2, 64, 1, 128", "1, 2000, 2, 64, 1, 128", "1, 65, 5, 64, 5, 128",
+        // Enough for two halves side by side, of one group, of several and of an odd number that is not cut.
+        "1, 2100, 64, 16, 1, 16", "1, 2100, 64, 16, 8, 16", "1, 2100, 63, 16, 7, 16", "1, 2100, 64, 6, 2, 5"
     })
     void sizesOfAllKindsAreExact(int batch, int length, int heads, int headDim, int groups, int state) {
         ScanShape shape = new ScanShape(batch, length, heads, headDim, groups, state);
@@ -109,7 +112,11 @@ final class GpuScanTest {
 
     @Test
     void theSameScanGivesTheSameBits() {
-        ScanShape shape = new ScanShape(1, 5000, 10, 64, 2, 128);
+        theSameBits(new ScanShape(1, 5000, 10, 64, 2, 128));
+        theSameBits(new ScanShape(1, 5000, 32, 64, 2, 128));
+    }
+
+    private void theSameBits(ScanShape shape) {
         ScanProblem problem = ScanCases.plain(Cases.random(3), shape);
         for (ScanPrecision precision : ScanPrecision.values()) {
             ScanResult first = backend.scan(problem, precision);
@@ -133,10 +140,43 @@ final class GpuScanTest {
     }
 
     @Test
-    void bothImagesGiveTheSameBits() throws Exception {
+    void twoHalvesGiveTheBitsOfTheirHeadsAlone() {
+        ScanShape shape = new ScanShape(1, 2048, 64, 16, 1, 16);
+        ScanProblem problem = plain(ScanCases.plain(Cases.random(6), shape));
+        float[] whole = backend.scan(problem).y();
+        ScanShape fewer = new ScanShape(1, 2048, 4, 16, 1, 16);
+        for (int first : new int[] {0, 28, 32, 60}) {
+            ScanProblem some = ScanProblem.of(
+                    fewer,
+                    columns(problem.x(), 64 * 16, first * 16, 4 * 16),
+                    columns(problem.dt(), 64, first, 4),
+                    columns(problem.aLog(), 64, first, 4),
+                    problem.b(),
+                    problem.c());
+            assertThat(backend.scan(some).y()).isEqualTo(columns(whole, 64 * 16, first * 16, 4 * 16));
+        }
+    }
+
+    private static ScanProblem plain(ScanProblem problem) {
+        return ScanProblem.of(problem.shape(), problem.x(), problem.dt(), problem.aLog(), problem.b(), problem.c());
+    }
+
+    private static float[] columns(float[] all, int width, int first, int count) {
+        float[] some = new float[all.length / width * count];
+        for (int row = 0; row < all.length / width; row++) {
+            System.arraycopy(all, row * width + first, some, row * count, count);
+        }
+        return some;
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = KernelImage.class,
+            names = {"SM90A", "COMPUTE80"})
+    void everyImageGivesTheSame(KernelImage image) throws Exception {
         ScanProblem problem = ScanCases.plain(Cases.random(5), new ScanShape(1, 700, 4, 64, 2, 128));
         Driver driver = JCudaDriverCalls.start();
-        Gpu gpu = Gpu.open(driver, driver.card(0), KernelImage.COMPUTE80);
+        Gpu gpu = Gpu.open(driver, driver.card(0), image);
         try {
             ScanResult portable = new ProblemScan(gpu, ScanPrecision.FLOAT32).run(problem);
             double difference = ScanCases.largest(backend.scan(problem).y(), ScanCases.widened(portable.y()));

@@ -95,6 +95,54 @@ final class LaunchGeometryTest {
     }
 
     @Test
+    void aLargeScanGoesInTwoHalvesOfItsHeads() {
+        backend.scan(problem(1, 4096, 80, 64, 1, 128));
+        assertThat(names())
+                .containsExactly(
+                        "scan_decay_f32",
+                        "scan_states_f32",
+                        "scan_scores_f32",
+                        "scan_states_f32",
+                        "scan_carry",
+                        "scan_output_f32",
+                        "scan_carry",
+                        "scan_output_f32");
+        assertThat(launch("scan_states_f32").grid()).isEqualTo(new Driver.Grid(1, 32 * 40, 1));
+        FakeDriver.Launch first = driver.launches.get(5);
+        FakeDriver.Launch second = driver.launches.get(7);
+        assertThat(address(second, 0) - address(first, 0)).isEqualTo(40 * 64 * Float.BYTES);
+        assertThat(address(second, 2)).as("one group: the scores of both").isEqualTo(address(first, 2));
+        assertThat(address(second, 6) - address(first, 6)).isEqualTo(40L * 32 * 64 * 128 * Float.BYTES);
+        assertThat(first.stream()).isNotEqualTo(second.stream()).isNotEqualTo(Driver.DEFAULT_STREAM);
+        assertThat(driver.launches.get(4).stream())
+                .isEqualTo(driver.launches.get(6).stream())
+                .isNotEqualTo(first.stream());
+    }
+
+    @Test
+    void halvesOfSeveralGroupsHaveScoresOfTheirOwn() {
+        backend.scan(problem(1, 4096, 80, 64, 8, 128));
+        List<FakeDriver.Launch> scores = driver.launches.stream()
+                .filter(launch -> launch.name().equals("scan_scores_f32"))
+                .toList();
+        assertThat(scores).hasSize(2);
+        assertThat(scores.get(0).grid()).isEqualTo(new Driver.Grid(2, 32 * 4, 1));
+        assertThat(address(scores.get(1), 0) - address(scores.get(0), 0)).isEqualTo(4 * 128 * Float.BYTES);
+        assertThat(address(scores.get(1), 2) - address(scores.get(0), 2)).isEqualTo(4L * 32 * 128 * 128 * Float.BYTES);
+    }
+
+    @Test
+    void headsOfOneGroupAreNotParted() {
+        backend.scan(problem(1, 4096, 81, 16, 3, 16));
+        backend.scan(problem(2, 4096, 80, 16, 1, 16));
+        assertThat(names().stream().filter("scan_output_f32"::equals).count()).isEqualTo(2);
+    }
+
+    private static long address(FakeDriver.Launch launch, int argument) {
+        return ((Argument.Address) launch.arguments().get(argument)).value();
+    }
+
+    @Test
     void bfloat16OfTheUsualSizesTakesTheWarpgroupKernels() {
         backend.scan(problem(1, 4096, 20, 64, 2, 128), ScanPrecision.BFLOAT16);
         assertThat(names()).containsSubsequence("hopper_decay", "hopper_states", "hopper_scan", "to_float32");
@@ -139,6 +187,9 @@ final class LaunchGeometryTest {
             PtxEntries entries = PtxEntries.of(image);
             for (FakeDriver.Launch launch : driver.launches) {
                 if (image == KernelImage.SM90A || !launch.name().startsWith("hopper")) {
+                    assertThat(launch.block())
+                            .as("threads of " + launch.name())
+                            .isEqualTo(entries.threads().getOrDefault(launch.name(), launch.block()));
                     assertThat(PtxEntries.bytesOf(launch.arguments()))
                             .as(launch.name())
                             .isEqualTo(entries.parameterBytes().get(launch.name()));

@@ -9,14 +9,20 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The kernels of an image and the bytes of their parameters, read from its PTX. */
-record PtxEntries(Map<String, List<Integer>> parameterBytes) {
-    private static final Pattern ENTRY = Pattern.compile("\\.entry (\\w+)\\(([^)]*)\\)");
+/**
+ * The kernels of an image, read from its PTX.
+ *
+ * @param parameterBytes the bytes of the parameters of each
+ * @param threads the most threads of a block, of those that were compiled for a number of them
+ */
+record PtxEntries(Map<String, List<Integer>> parameterBytes, Map<String, Integer> threads) {
+    private static final Pattern ENTRY = Pattern.compile("\\.entry (\\w+)\\(([^)]*)\\)(?:\\s*\\.maxntid (\\d+))?");
     private static final Pattern PARAMETER =
             Pattern.compile("\\.param (?:\\.align \\d+ )?\\.([a-z])(\\d+) [^,\\[\\n]*(?:\\[(\\d+)\\])?");
 
     static PtxEntries of(KernelImage image) {
         Map<String, List<Integer>> entries = new LinkedHashMap<>();
+        Map<String, Integer> threads = new LinkedHashMap<>();
         Matcher entry = ENTRY.matcher(new String(image.read(), StandardCharsets.UTF_8));
         while (entry.find()) {
             List<Integer> bytes = new ArrayList<>();
@@ -26,8 +32,11 @@ record PtxEntries(Map<String, List<Integer>> parameterBytes) {
                 bytes.add(parameter.group(3) == null ? width : width * Integer.parseInt(parameter.group(3)));
             }
             entries.put(entry.group(1), bytes);
+            if (entry.group(3) != null) {
+                threads.put(entry.group(1), Integer.parseInt(entry.group(3)));
+            }
         }
-        return new PtxEntries(entries);
+        return new PtxEntries(entries, threads);
     }
 
     Set<String> names() {

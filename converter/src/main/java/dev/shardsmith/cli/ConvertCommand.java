@@ -14,6 +14,7 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.verify.check.CheckOptions;
 import dev.shardsmith.verify.family.CheckpointModels;
+import dev.shardsmith.verify.forward.Timeline;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -132,7 +133,7 @@ final class ConvertCommand implements Command {
         }
         ExecutionReport done = Writing.execute(plan, destination, options, out);
         Optional<EquivalenceReport> proof = proof(destination, line, out);
-        ExitCode exit = ExitCode.answer(proof.map(EquivalenceReport::equivalent).orElse(true));
+        ExitCode exit = proof.map(EquivalenceReport::exit).orElse(ExitCode.OK);
         if (line.has("json")) {
             out.json(name(), exit.status(), json -> {
                 report.write(json);
@@ -159,10 +160,12 @@ final class ConvertCommand implements Command {
         }
         try (ModelView source = Opening.open(line.path(0), line, out);
                 ModelView written = Checkpoints.open(destination, OpenOptions.defaults())) {
-            return Optional.of(EquivalenceReport.ofLayers(
+            return Optional.of(EquivalenceReport.of(
                     CheckpointModels.of(source, Map.of()),
                     CheckpointModels.of(written, Map.of()),
                     CheckOptions.DEFAULT,
+                    new Timeline(),
+                    false,
                     line));
         }
     }

@@ -10,29 +10,62 @@ import dev.shardsmith.verify.check.LayerRow;
 import dev.shardsmith.verify.check.LogitsComparison;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.report.ReportDocument;
 import dev.shardsmith.verify.report.VerifyReport;
 import java.io.IOException;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.SplittableRandom;
 
 /** The result of a forward check as text and as JSON. */
 record EquivalenceReport(CheckReport report, String device, Optional<LogitsComparison> logits) {
 
-    /** Runs the layers of two models on the device that the options ask for. */
-    static EquivalenceReport ofLayers(LayeredModel left, LayeredModel right, CheckOptions options, Arguments line)
+    /**
+     * Runs the layers of two models on the device that the options ask for.
+     *
+     * @param whole whether both whole models are run too, on the same random tokens
+     */
+    static EquivalenceReport of(
+            LayeredModel left,
+            LayeredModel right,
+            CheckOptions options,
+            Timeline timeline,
+            boolean whole,
+            Arguments line)
             throws UsageException, IOException {
         ForwardBackend backend = Device.open(line);
         try {
-            CheckReport report = new ForwardCheck(backend, left, right, options).run(row -> {});
-            return new EquivalenceReport(report, backend.availability().detail(), Optional.empty());
+            CheckReport report = new ForwardCheck(backend, left, right, options, timeline).run(row -> {});
+            Optional<LogitsComparison> logits =
+                    whole ? Optional.of(logits(backend, left, right, options)) : Optional.empty();
+            return new EquivalenceReport(report, backend.availability().detail(), logits);
         } finally {
             Device.close(backend);
         }
     }
 
+    private static LogitsComparison logits(
+            ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options) throws IOException {
+        int[] ids = new SplittableRandom(options.seed())
+                .ints((long) options.batch() * options.length(), 0, Math.min(left.vocabulary(), right.vocabulary()))
+                .toArray();
+        return LogitsComparison.of(
+                left.logits(backend, ids, options.batch(), options.length(), (done, all) -> {}),
+                right.logits(backend, ids, options.batch(), options.length(), (done, all) -> {}),
+                ids.length);
+    }
+
+    /** No if anything differs; inconclusive if all that was run agrees but something was not run. */
+    ExitCode exit() {
+        if (report.different() > 0 || !logits.map(LogitsComparison::ok).orElse(true)) {
+            return ExitCode.NO;
+        }
+        return report.notRun() > 0 ? ExitCode.INPUT : ExitCode.OK;
+    }
+
     boolean equivalent() {
-        return report.ok() && logits.map(LogitsComparison::ok).orElse(true);
+        return exit() == ExitCode.OK;
     }
 
     void print(Out out) {
@@ -47,9 +80,8 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                     row.layer().map(String::valueOf).orElse("-"),
                     row.kind(),
                     real(row.maxAbs()),
-                    real(row.bound()),
-                    (row.ok() ? "ok" : "DIFFERENT")
-                            + row.explanation().map(text -> ": " + text).orElse(""));
+                    Double.isNaN(row.maxAbs()) ? "-" : real(row.bound()),
+                    verdict(row) + row.explanation().map(text -> ": " + text).orElse(""));
         }
         out.line("device " + device);
         out.line();
@@ -63,7 +95,28 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                                 100 * found.sharedTop(),
                                 LogitsComparison.TOP,
                                 real(found.divergence()))));
-        out.line(equivalent() ? out.ink(Ink.GREEN, "equivalent") : out.ink(Ink.RED, "not equivalent"));
+        if (report.notRun() > 0) {
+            out.line("not run, because no forward pass is known for it: " + report.notRun() + " of "
+                    + report.rows().size() + " rows");
+        }
+        out.line(conclusion(out));
+    }
+
+    private String conclusion(Out out) {
+        if (exit() == ExitCode.NO) {
+            return out.ink(Ink.RED, "not equivalent");
+        }
+        return equivalent()
+                ? out.ink(Ink.GREEN, "equivalent")
+                : out.ink(Ink.YELLOW, "inconclusive: what was run is equivalent");
+    }
+
+    private static String verdict(LayerRow row) {
+        return switch (row.verdict()) {
+            case SAME -> "ok";
+            case DIFFERENT -> "DIFFERENT";
+            case NOT_RUN -> "NOT RUN";
+        };
     }
 
     /** The result as a page; {@code left} and {@code right} say what was compared. */
@@ -86,6 +139,7 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
             JsonParts.real(json, "bound", row.bound());
             JsonParts.real(json, "size", row.size());
             json.writeBooleanField("ok", row.ok());
+            json.writeBooleanField("run", row.verdict() != LayerRow.Verdict.NOT_RUN);
             Optional<LayerRow.Place> where = row.where();
             if (where.isPresent()) {
                 json.writeNumberField("token", where.get().token());
@@ -113,6 +167,6 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
     }
 
     private static String real(double value) {
-        return String.format(Locale.ROOT, "%.3g", value);
+        return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, "%.3g", value);
     }
 }

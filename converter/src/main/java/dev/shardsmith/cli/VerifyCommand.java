@@ -3,11 +3,7 @@ package dev.shardsmith.cli;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.check.CheckOptions;
-import dev.shardsmith.verify.check.CheckReport;
-import dev.shardsmith.verify.check.ForwardCheck;
-import dev.shardsmith.verify.check.LogitsComparison;
 import dev.shardsmith.verify.family.CheckpointModels;
-import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
 import dev.shardsmith.verify.forward.Timeline;
@@ -19,7 +15,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.SplittableRandom;
 import java.util.function.IntPredicate;
 import org.apache.commons.cli.Options;
 
@@ -42,7 +37,8 @@ final class VerifyCommand implements Command {
         return "Runs every layer of both checkpoints on the same seeded input, each as its own training framework would run "
                 + "its own shards, and compares the results. What rounding explains is allowed, and no more. Where layers "
                 + "differ, known mistakes are tried, and the one that explains the difference is named. Exits with 1 if the "
-                + "checkpoints are not equivalent.";
+                + "checkpoints are not equivalent, and with 3 if all that was run is equivalent but there are parts for "
+                + "which no forward pass is known.";
     }
 
     @Override
@@ -91,8 +87,9 @@ final class VerifyCommand implements Command {
             LayeredModel leftModel = CheckpointModels.of(left, Map.of());
             LayeredModel rightModel = CheckpointModels.of(right, Map.of());
             checkInput(options, leftModel);
-            EquivalenceReport printed = check(leftModel, rightModel, options, timeline, line);
-            ExitCode exit = ExitCode.answer(printed.equivalent());
+            EquivalenceReport printed =
+                    EquivalenceReport.of(leftModel, rightModel, options, timeline, line.has("logits"), line);
+            ExitCode exit = printed.exit();
             Optional<TimelineReport> times = picture.map(file -> new TimelineReport(timeline));
             if (picture.isPresent()) {
                 TimelinePicture.write(timeline, picture.get());
@@ -115,32 +112,6 @@ final class VerifyCommand implements Command {
             }
             return exit;
         }
-    }
-
-    private static EquivalenceReport check(
-            LayeredModel left, LayeredModel right, CheckOptions options, Timeline timeline, Arguments line)
-            throws UsageException, IOException {
-        ForwardBackend backend = Device.open(line);
-        try {
-            CheckReport report = new ForwardCheck(backend, left, right, options, timeline).run(row -> {});
-            Optional<LogitsComparison> logits =
-                    line.has("logits") ? Optional.of(logits(backend, left, right, options)) : Optional.empty();
-            return new EquivalenceReport(report, backend.availability().detail(), logits);
-        } finally {
-            Device.close(backend);
-        }
-    }
-
-    /** Both whole models on the same random tokens. */
-    private static LogitsComparison logits(
-            ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options) throws IOException {
-        int[] ids = new SplittableRandom(options.seed())
-                .ints((long) options.batch() * options.length(), 0, Math.min(left.vocabulary(), right.vocabulary()))
-                .toArray();
-        return LogitsComparison.of(
-                left.logits(backend, ids, options.batch(), options.length(), (done, all) -> {}),
-                right.logits(backend, ids, options.batch(), options.length(), (done, all) -> {}),
-                ids.length);
     }
 
     private static void checkInput(CheckOptions options, LayeredModel model) throws CheckpointException {

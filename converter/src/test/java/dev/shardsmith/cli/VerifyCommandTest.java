@@ -105,4 +105,38 @@ final class VerifyCommandTest {
         assertThat(run.exit()).isEqualTo(ExitCode.OK);
         assertThat(NpyFile.read(target).shape()).containsExactly(1, 5, 32);
     }
+
+    @Test
+    void layersWithoutAKnownForwardPassAreNamedAndTheAnswerIsInconclusive() {
+        String model = folder.resolve("delta").toString();
+        assertThat(CommandRun.of(
+                                "sample",
+                                model,
+                                "--pattern",
+                                "MG-/*",
+                                "--hidden",
+                                "64",
+                                "--heads",
+                                "8",
+                                "--vocab",
+                                "64")
+                        .exit())
+                .isEqualTo(ExitCode.OK);
+
+        CommandRun run = CommandRun.of("verify", model, model, "--device", "cpu", "--json");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.INPUT);
+        assertThat(run.json().get("equivalent").asBoolean()).isFalse();
+        JsonNode layers = run.json().get("layers");
+        JsonNode last = layers.get(layers.size() - 1);
+        assertThat(last.get("layer").asInt()).isEqualTo(1);
+        assertThat(last.get("run").asBoolean()).isFalse();
+        assertThat(last.get("hypothesis").asText()).startsWith("decoder.layers.1.self_attention.");
+        CommandRun others = CommandRun.of("verify", model, model, "--device", "cpu", "--layers", "0,2-9");
+        assertThat(others.exit()).isEqualTo(ExitCode.OK);
+        assertThat(others.lines()).anyMatch(line -> line.contains("mtp attention"));
+        CommandRun whole = CommandRun.of("verify", model, model, "--device", "cpu", "--logits");
+        assertThat(whole.exit()).isEqualTo(ExitCode.INPUT);
+        assertThat(whole.err()).contains("no forward pass is known for decoder.layers.1.self_attention.");
+    }
 }

@@ -52,7 +52,9 @@ final class AttentionHypotheses {
 
     private int[] rows(Shard s) {
         int headDim = right.options().headDim();
-        return new int[] {s.heads() * headDim, s.keyHeads() * headDim, s.keyHeads() * headDim, s.mlp(), s.mlp()};
+        int gates = right.options().outputGate() ? s.heads() * headDim : 0;
+        int keys = s.keyHeads() * headDim;
+        return new int[] {s.heads() * headDim, keys, keys, gates, s.mlp(), s.mlp()};
     }
 
     private int all(Shard s) {
@@ -112,18 +114,20 @@ final class AttentionHypotheses {
         Options o = right.options();
         form(
                 "the scale of the scores differs",
-                new Options(o.headDim(), left.options().scale(), o.causal(), o.rotary(), o.headNorm()));
+                new Options(o.headDim(), left.options().scale(), o.causal(), o.rotary(), o.headNorm(), o.outputGate()));
         form(
                 "the position embedding differs",
-                new Options(o.headDim(), o.scale(), o.causal(), left.options().rotary(), o.headNorm()));
+                new Options(o.headDim(), o.scale(), o.causal(), left.options().rotary(), o.headNorm(), o.outputGate()));
         if (o.rotary().isPresent()) {
             Rotary r = o.rotary().get();
             Rotary other = new Rotary(r.rotated(), r.base(), !r.interleaved());
             form(
                     "rotated pairs are taken as halves for neighbours, or the other way",
-                    new Options(o.headDim(), o.scale(), o.causal(), Optional.of(other), o.headNorm()));
+                    new Options(o.headDim(), o.scale(), o.causal(), Optional.of(other), o.headNorm(), o.outputGate()));
         }
-        form("the mask differs", new Options(o.headDim(), o.scale(), !o.causal(), o.rotary(), o.headNorm()));
+        form(
+                "the mask differs",
+                new Options(o.headDim(), o.scale(), !o.causal(), o.rotary(), o.headNorm(), o.outputGate()));
     }
 
     private void form(String text, Options options) {

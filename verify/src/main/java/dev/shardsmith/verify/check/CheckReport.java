@@ -10,13 +10,29 @@ import java.util.Optional;
  */
 public record CheckReport(List<LayerRow> rows) {
 
-    /** Whether everything agrees. */
+    /** Whether everything was run and agrees. */
     public boolean ok() {
         return rows.stream().allMatch(LayerRow::ok);
     }
 
+    /** Rows for which no forward pass is known. */
+    public long notRun() {
+        return count(LayerRow.Verdict.NOT_RUN);
+    }
+
+    /** Rows that do not agree. */
+    public long different() {
+        return count(LayerRow.Verdict.DIFFERENT);
+    }
+
+    private long count(LayerRow.Verdict verdict) {
+        return rows.stream().filter(row -> row.verdict() == verdict).count();
+    }
+
     /** The first row that does not agree. */
     public Optional<LayerRow> firstDivergence() {
-        return rows.stream().filter(row -> !row.ok()).findFirst();
+        return rows.stream()
+                .filter(row -> row.verdict() == LayerRow.Verdict.DIFFERENT)
+                .findFirst();
     }
 }

@@ -6,13 +6,16 @@ import dev.shardsmith.verify.forward.LayerReading;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Pass;
 import dev.shardsmith.verify.forward.ReadAhead;
+import dev.shardsmith.verify.forward.Remainder;
 import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.forward.WeightReader;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
 
@@ -27,6 +30,8 @@ public final class ForwardCheck {
     private final ForwardBackend backend;
     private final LayeredModel left;
     private final LayeredModel right;
+    private final List<Block> leftBlocks;
+    private final List<Block> rightBlocks;
     private final CheckOptions options;
     private final Timeline timeline;
 
@@ -42,6 +47,8 @@ public final class ForwardCheck {
         this.backend = backend;
         this.left = left;
         this.right = right;
+        this.leftBlocks = left.comparedBlocks();
+        this.rightBlocks = right.comparedBlocks();
         this.options = options;
     }
 
@@ -61,7 +68,7 @@ public final class ForwardCheck {
             return new CheckReport(rows);
         }
         add(rows, embedding(), progress);
-        int count = Math.max(left.blocks().size(), right.blocks().size());
+        int count = Math.max(leftBlocks.size(), rightBlocks.size());
         HeadComparison head = new HeadComparison(left, right);
         try (ReadAhead ahead = new ReadAhead(backend, steps(count, head), timeline)) {
             for (int i = 0; i < count; i++) {
@@ -72,7 +79,24 @@ public final class ForwardCheck {
             }
             add(rows, head(count + 1, head, ahead), progress);
         }
+        for (LayerRow row : remainder(count + 2)) {
+            add(rows, row, progress);
+        }
         return new CheckReport(List.copyOf(rows));
+    }
+
+    /** Copies that differ, and what either side holds and does not run, once. */
+    private List<LayerRow> remainder(int index) throws IOException {
+        List<LayerRow> rows = new ArrayList<>(CopyCheck.differences(left, "first", index, options.layers()));
+        rows.addAll(CopyCheck.differences(right, "second", index + rows.size(), options.layers()));
+        Set<Remainder.NotRun> parts = new LinkedHashSet<>(left.remainder().notRun());
+        parts.addAll(right.remainder().notRun());
+        for (Remainder.NotRun part : parts) {
+            if (part.layer().map(options.layers()::test).orElse(true)) {
+                rows.add(LayerRow.notRun(index + rows.size(), part.layer(), part.kind(), part.reason()));
+            }
+        }
+        return rows;
     }
 
     /** What is read, in the order in which it is compared. */
@@ -80,8 +104,8 @@ public final class ForwardCheck {
         List<ReadAhead.Step> steps = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             if (isCompared(i)) {
-                Block a = left.blocks().get(i);
-                Block b = right.blocks().get(i);
+                Block a = leftBlocks.get(i);
+                Block b = rightBlocks.get(i);
                 steps.add(new ReadAhead.Step(a.layer() + " " + a.kind(), List.of(a.weights(), b.weights())));
             }
         }
@@ -90,10 +114,10 @@ public final class ForwardCheck {
     }
 
     private boolean isCompared(int i) {
-        return i < left.blocks().size()
-                && i < right.blocks().size()
-                && options.layers().test(left.blocks().get(i).layer())
-                && left.blocks().get(i).kind().equals(right.blocks().get(i).kind());
+        return i < leftBlocks.size()
+                && i < rightBlocks.size()
+                && options.layers().test(leftBlocks.get(i).layer())
+                && leftBlocks.get(i).kind().equals(rightBlocks.get(i).kind());
     }
 
     private static void add(List<LayerRow> rows, LayerRow row, Consumer<LayerRow> progress) {
@@ -104,10 +128,10 @@ public final class ForwardCheck {
     private LayerRow embedding() throws IOException {
         int vocabulary = Math.min(rows(left), rows(right));
         SplittableRandom random = new SplittableRandom(options.seed());
-        int[] ids = random.ints((long) options.batch() * options.length(), 0, vocabulary)
-                .toArray();
-        float[] a = left.embed(ids);
-        float[] b = right.embed(ids);
+        int length = Math.min(options.length(), Math.min(left.longest(), right.longest()));
+        int[] ids = random.ints((long) options.batch() * length, 0, vocabulary).toArray();
+        float[] a = left.embed(ids, length);
+        float[] b = right.embed(ids, length);
         double unit = StoredUnits.difference(left.embedding(), right.embedding());
         double[] error = new double[ids.length];
         for (int i = 0; i < a.length; i++) {
@@ -127,16 +151,14 @@ public final class ForwardCheck {
     }
 
     private Optional<LayerRow> row(int i, ReadAhead ahead) throws IOException {
-        if (i >= left.blocks().size() || i >= right.blocks().size()) {
-            Block there = i < left.blocks().size()
-                    ? left.blocks().get(i)
-                    : right.blocks().get(i);
-            String side = i < left.blocks().size() ? "second" : "first";
+        if (i >= leftBlocks.size() || i >= rightBlocks.size()) {
+            Block there = i < leftBlocks.size() ? leftBlocks.get(i) : rightBlocks.get(i);
+            String side = i < leftBlocks.size() ? "second" : "first";
             return Optional.of(LayerRow.missing(
                     i + 1, Optional.of(there.layer()), there.kind(), "the " + side + " checkpoint has no such layer"));
         }
-        Block a = left.blocks().get(i);
-        Block b = right.blocks().get(i);
+        Block a = leftBlocks.get(i);
+        Block b = rightBlocks.get(i);
         if (!options.layers().test(a.layer())) {
             return Optional.empty();
         }
@@ -228,7 +250,7 @@ public final class ForwardCheck {
                 deviation.maxAbs(),
                 deviation.bound(),
                 deviation.size(),
-                deviation.ok(),
+                deviation.ok() ? LayerRow.Verdict.SAME : LayerRow.Verdict.DIFFERENT,
                 deviation.where(),
                 deviation.skipped(),
                 explanation);

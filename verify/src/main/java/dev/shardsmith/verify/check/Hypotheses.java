@@ -32,7 +32,9 @@ final class Hypotheses {
                 new ExpertHypotheses(pair, first, second).add();
             }
         }
-        addNorms(left, right, all);
+        if (left.norm().isPresent() && right.norm().isPresent()) {
+            addNorms(left, left.norm().get(), right, right.norm().get(), all);
+        }
         return all;
     }
 
@@ -50,8 +52,7 @@ final class Hypotheses {
         }
     }
 
-    private static void addNorms(Block left, Block right, List<Hypothesis> all) {
-        PreNorm norm = right.norm();
+    private static void addNorms(Block left, PreNorm leftNorm, Block right, PreNorm norm, List<Hypothesis> all) {
         Norm form = norm.norm();
         Norm.Kind other = form.kind() == Norm.Kind.RMS ? Norm.Kind.LAYER : Norm.Kind.RMS;
         all.add(norm(
@@ -66,21 +67,18 @@ final class Hypotheses {
                 "the norm is of the other kind (RMS or layer norm)",
                 new PreNorm(new Norm(other, form.epsilon(), form.weightOffset()), norm.weight(), norm.bias())));
         all.add(norm(
-                left,
-                right,
-                "the norm's epsilon differs",
-                new PreNorm(left.norm().norm(), norm.weight(), norm.bias())));
-        if (norm.bias().isEmpty() && left.norm().bias().isPresent()) {
+                left, right, "the norm's epsilon differs", new PreNorm(leftNorm.norm(), norm.weight(), norm.bias())));
+        if (norm.bias().isEmpty() && leftNorm.bias().isPresent()) {
             all.add(new Hypothesis(
                     "the bias of the norm is missing",
-                    left.withNorm(new PreNorm(left.norm().norm(), left.norm().weight(), Optional.empty())),
+                    left.withNorm(new PreNorm(leftNorm.norm(), leftNorm.weight(), Optional.empty())),
                     right));
         }
         all.add(norm(
                 left,
                 right,
                 "the weights of the norm in front differ",
-                new PreNorm(form, left.norm().weight(), left.norm().bias())));
+                new PreNorm(form, leftNorm.weight(), leftNorm.bias())));
     }
 
     private static Hypothesis norm(Block left, Block right, String text, PreNorm norm) {

@@ -11,7 +11,7 @@ import java.util.Optional;
  * @param maxAbs the largest difference
  * @param bound the difference that rounding explains where the results are furthest beyond it or nearest to it
  * @param size the largest result
- * @param ok whether no difference is beyond its bound
+ * @param verdict whether no difference is beyond its bound
  * @param where token and channel of that place; empty if nothing was computed
  * @param skipped tokens left out because rounding could change their experts
  * @param explanation what would make the difference go away, or why nothing was compared
@@ -23,16 +23,54 @@ public record LayerRow(
         double maxAbs,
         double bound,
         double size,
-        boolean ok,
+        Verdict verdict,
         Optional<Place> where,
         int skipped,
         Optional<String> explanation) {
+
+    /** What came out. */
+    public enum Verdict {
+        /** No difference is beyond its bound. */
+        SAME,
+        /** Some difference is, or both sides cannot be compared. */
+        DIFFERENT,
+        /** No forward pass is known for it. */
+        NOT_RUN
+    }
+
+    /** Whether the layer was run on both sides and no difference is beyond its bound. */
+    public boolean ok() {
+        return verdict == Verdict.SAME;
+    }
 
     /** A token and a channel of a result. */
     public record Place(int token, int channel) {}
 
     static LayerRow missing(int index, Optional<Integer> layer, String kind, String reason) {
         return new LayerRow(
-                index, layer, kind, Double.NaN, 0, Double.NaN, false, Optional.empty(), 0, Optional.of(reason));
+                index,
+                layer,
+                kind,
+                Double.NaN,
+                0,
+                Double.NaN,
+                Verdict.DIFFERENT,
+                Optional.empty(),
+                0,
+                Optional.of(reason));
+    }
+
+    static LayerRow notRun(int index, Optional<Integer> layer, String kind, String reason) {
+        return new LayerRow(
+                index,
+                layer,
+                kind,
+                Double.NaN,
+                0,
+                Double.NaN,
+                Verdict.NOT_RUN,
+                Optional.empty(),
+                0,
+                Optional.of(reason));
     }
 }

@@ -12,7 +12,9 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.RankShard;
 import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.forward.Remainder;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -40,15 +42,20 @@ public final class CheckpointModels {
         options.putAll(override);
         Settings settings = new Settings(view.path().toString(), options);
         if (options.get("model_type") != null && view.layout() == ModelView.Layout.HUGGINGFACE) {
-            return HuggingFaceModels.of(settings, HuggingFaceFolder.open(view.path(), view.files()));
+            NamedWeights weights = HuggingFaceFolder.open(view.path(), view.files());
+            LayeredModel model = HuggingFaceModels.of(settings, weights);
+            return model.withRemainder(
+                    Leftovers.of(List.of(weights), model.remainder().copies()));
         }
-        List<NamedWeights> ranks = ranks(view);
+        List<Remainder.Copy> copies = new ArrayList<>();
+        List<NamedWeights> ranks = ranks(view, copies);
         NamedWeights first = ranks.get(0);
         if (first.has("embedding.word_embeddings.weight")) {
-            return MegatronModels.of(settings, ranks, view.parallelism().expertTensor());
+            return MegatronModels.of(settings, ranks, view.parallelism().expertTensor())
+                    .withRemainder(Leftovers.of(ranks, copies));
         }
         if (first.has("backbone.embedding.weight")) {
-            return MambaSsmModels.of(settings, ranks);
+            return MambaSsmModels.of(settings, ranks).withRemainder(Leftovers.of(ranks, copies));
         }
         throw CheckpointException.of(
                 Kind.UNSUPPORTED,
@@ -59,16 +66,27 @@ public final class CheckpointModels {
     }
 
     /** For each tensor-parallel rank what it holds over all pipeline stages and expert ranks. */
-    private static List<NamedWeights> ranks(ModelView view) throws CheckpointException {
+    private static List<NamedWeights> ranks(ModelView view, List<Remainder.Copy> copies) throws CheckpointException {
         Map<Integer, Map<String, NamedWeights.Entry>> byRank = new TreeMap<>();
         for (RankShard shard : view.ranks()) {
             Map<String, NamedWeights.Entry> own = byRank.computeIfAbsent(shard.tensor(), t -> new LinkedHashMap<>());
-            shard.tensors().forEach((name, tensor) -> own.putIfAbsent(name, entry(tensor)));
+            shard.tensors().forEach((name, tensor) -> {
+                NamedWeights.Entry entry = entry(tensor);
+                NamedWeights.Entry before = own.putIfAbsent(name, entry);
+                if (before != null) {
+                    copies.add(Leftovers.copy(name, place(shard), before.source(), entry.source()));
+                }
+            });
         }
         if (byRank.isEmpty()) {
             throw CheckpointException.of(Kind.INCOMPLETE, view.path().toString(), "no rank holds any tensor");
         }
         return byRank.values().stream().map(NamedWeights::new).toList();
+    }
+
+    private static String place(RankShard shard) {
+        return "on tensor rank %d, pipeline rank %d, expert rank %d"
+                .formatted(shard.tensor(), shard.pipeline(), shard.expert());
     }
 
     private static NamedWeights.Entry entry(LogicalTensor tensor) {

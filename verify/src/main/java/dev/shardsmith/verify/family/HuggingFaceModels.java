@@ -12,6 +12,7 @@ import dev.shardsmith.verify.forward.Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
 import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.PreNorm;
+import dev.shardsmith.verify.forward.Remainder;
 import dev.shardsmith.verify.forward.Rotary;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.ArrayList;
@@ -60,12 +61,7 @@ public final class HuggingFaceModels {
             case "falcon_h1" -> falcon();
             case "granitemoehybrid" -> granite();
             case "jamba" -> jamba();
-            case "zamba2" ->
-                model(
-                        new ZambaBlocks(config, parts, weights.under(prefix() + "layers.")).build(),
-                        "final_layernorm",
-                        1,
-                        1);
+            case "zamba2" -> zamba();
             default ->
                 throw CheckpointException.of(
                         CheckpointException.Kind.UNSUPPORTED,
@@ -192,6 +188,7 @@ public final class HuggingFaceModels {
                 w.find("gate.e_score_correction_bias"),
                 List.copyOf(experts),
                 shared,
+                Optional.empty(),
                 w.find("fc1_latent_proj.weight"),
                 w.find("fc2_latent_proj.weight"));
     }
@@ -340,8 +337,14 @@ public final class HuggingFaceModels {
                 List.copyOf(experts),
                 Optional.of(shared),
                 Optional.empty(),
+                Optional.empty(),
                 Optional.empty());
         return new Block(index, "moe", norm, List.of(mixer));
+    }
+
+    private LayeredModel zamba() throws CheckpointException {
+        ZambaBlocks zamba = new ZambaBlocks(config, parts, weights.under(prefix() + "layers."));
+        return model(zamba.build(), "final_layernorm", 1, 1).withRemainder(new Remainder(List.of(), zamba.copies()));
     }
 
     private LayeredModel jamba() throws CheckpointException {
@@ -379,6 +382,7 @@ public final class HuggingFaceModels {
                 Optional.empty(),
                 Optional.empty(),
                 List.copyOf(experts),
+                Optional.empty(),
                 Optional.empty(),
                 Optional.empty(),
                 Optional.empty());

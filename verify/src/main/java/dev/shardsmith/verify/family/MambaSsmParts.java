@@ -194,7 +194,8 @@ record MambaSsmParts(Settings config, int width) {
                 attention.realOr(1 / Math.sqrt(headDim), "softmax_scale"),
                 attention.flagOr(false, "causal"),
                 rotary,
-                Optional.empty());
+                Optional.empty(),
+                false);
         return new AttentionMixer(width, options, List.copyOf(shards), mixer.any("out_proj.bias"));
     }
 

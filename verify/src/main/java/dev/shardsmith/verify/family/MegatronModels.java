@@ -6,6 +6,7 @@ import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Mixer;
 import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.PreNorm;
+import dev.shardsmith.verify.forward.PredictionJoin;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +17,8 @@ import java.util.regex.Pattern;
 /**
  * Megatron-LM's hybrid and GPT models, run rank by rank as that framework runs them.
  *
- * <p>Layers are numbered over the whole model. Multi-token-prediction blocks are not run.
+ * <p>Layers are numbered over the whole model. What no forward pass is known for (other mixers than Mamba-2, latent attention, a
+ * learned softmax offset) is left out; nobody asks for its tensors then.
  */
 public final class MegatronModels {
     private static final Pattern LAYER = Pattern.compile("decoder\\.layers\\.(\\d{1,6})\\..+");
@@ -48,18 +50,42 @@ public final class MegatronModels {
         List<Block> blocks = new ArrayList<>();
         int layers = layers();
         for (int i = 0; i < layers; i++) {
-            addLayer(i, blocks);
+            addLayer(ranks.under("decoder.layers." + i + "."), i, "", blocks);
         }
         List<WeightSource> embedding = ranks.all("embedding.word_embeddings.weight");
         List<WeightSource> head = ranks.has("output_layer.weight") ? ranks.all("output_layer.weight") : embedding;
         return new LayeredModel(
-                parts.width(),
-                embedding,
-                1,
-                List.copyOf(blocks),
-                preNorm(ranks, "decoder.final_norm.", "decoder.final_layernorm."),
-                head,
-                1);
+                        parts.width(),
+                        embedding,
+                        1,
+                        List.copyOf(blocks),
+                        preNorm(ranks, "decoder.final_norm.", "decoder.final_layernorm."),
+                        head,
+                        1)
+                .with(ranks.any("embedding.position_embeddings.weight"), predictors(layers));
+    }
+
+    /** The layers of all depths of multi-token prediction, numbered after the main layers. */
+    private List<Block> predictors(int layers) throws CheckpointException {
+        List<Block> blocks = new ArrayList<>();
+        for (int depth = 0; ranks.has("mtp.layers." + depth + ".eh_proj.weight"); depth++) {
+            RankWeights own = ranks.under("mtp.layers." + depth + ".");
+            PreNorm norm = need(preNorm(own, "hnorm."), own);
+            PreNorm embedded = need(preNorm(own, "enorm."), own);
+            blocks.add(new Block(
+                    layers + blocks.size(),
+                    "mtp join",
+                    norm,
+                    List.of(new PredictionJoin(parts.width(), embedded, own.all("eh_proj.weight")))));
+            addLayer(own.under("transformer_layer."), layers + blocks.size(), "mtp ", blocks);
+            addLayer(own.under("mtp_model_layer."), layers + blocks.size(), "mtp ", blocks);
+            for (int i = 0; own.hasUnder("mtp_model_layer.layers." + i + "."); i++) {
+                addLayer(own.under("mtp_model_layer.layers." + i + "."), layers + blocks.size(), "mtp ", blocks);
+            }
+            Optional<PreNorm> last = preNorm(own, "final_layernorm.");
+            last.ifPresent(found -> blocks.add(new Block(layers + blocks.size(), "mtp norm", found, List.of())));
+        }
+        return List.copyOf(blocks);
     }
 
     private int layers() {
@@ -73,31 +99,24 @@ public final class MegatronModels {
         return layers;
     }
 
-    private void addLayer(int index, List<Block> blocks) throws CheckpointException {
-        RankWeights layer = ranks.under("decoder.layers." + index + ".");
-        int before = blocks.size();
-        if (layer.has("mixer.A_log") && layer.has("mixer.D") && !layer.has("mixer.x_proj.weight")) {
+    private void addLayer(RankWeights layer, int index, String of, List<Block> blocks) throws CheckpointException {
+        if (parts.isMamba2(layer.under("mixer."))) {
             PreNorm norm = need(preNorm(layer, "mixer.in_proj.layer_norm_", "norm."), layer);
-            blocks.add(new Block(index, "mamba", norm, List.of(parts.mamba2(layer.under("mixer.")))));
+            blocks.add(new Block(index, of + "mamba", norm, List.of(parts.mamba2(layer.under("mixer.")))));
         }
-        if (layer.has("self_attention.linear_qkv.weight")) {
+        if (layer.has("self_attention.linear_qkv.weight")
+                && !layer.has("self_attention.core_attention.softmax_offset")) {
             PreNorm norm = need(preNorm(layer, "self_attention.linear_qkv.layer_norm_", "input_layernorm."), layer);
             Mixer mixer = parts.attention(layer.under("self_attention."));
-            blocks.add(new Block(index, "attention", norm, List.of(mixer)));
+            blocks.add(new Block(index, of + "attention", norm, List.of(mixer)));
         }
         if (layer.has("mlp.router.weight")) {
             PreNorm norm = need(preNorm(layer, "pre_mlp_layernorm."), layer);
-            blocks.add(new Block(index, "moe", norm, List.of(parts.experts(layer.under("mlp.")))));
+            blocks.add(new Block(index, of + "moe", norm, List.of(parts.experts(layer.under("mlp.")))));
         } else if (layer.has("mlp.linear_fc1.weight")) {
             PreNorm norm = need(preNorm(layer, "mlp.linear_fc1.layer_norm_", "pre_mlp_layernorm."), layer);
             Mixer mixer = parts.mlp(layer.under("mlp."), layer.count());
-            blocks.add(new Block(index, "mlp", norm, List.of(mixer)));
-        }
-        if (blocks.size() == before) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.UNSUPPORTED,
-                    layer.first().prefix(),
-                    "layer " + index + " is none of Mamba-2, attention, MLP and mixture of experts");
+            blocks.add(new Block(index, of + "mlp", norm, List.of(mixer)));
         }
     }
 

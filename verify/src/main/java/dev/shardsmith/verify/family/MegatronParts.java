@@ -29,6 +29,19 @@ record MegatronParts(Settings args, int width, int expertRanks) {
         return args.floatOr(1e-5, "norm_epsilon", "layernorm_epsilon");
     }
 
+    /** Whether a mixer is Mamba-2, by what it holds and by the rows of its projection. */
+    boolean isMamba2(RankWeights mixer) throws CheckpointException {
+        NamedWeights rank = mixer.first();
+        if (!rank.has("A_log") || !rank.has("D") || !rank.has("out_proj.weight") || rank.has("x_proj.weight")) {
+            return false;
+        }
+        if (!rank.has("in_proj.weight")) {
+            return rank.has("in_proj.weight.z");
+        }
+        int inner = rank.size("out_proj.weight", 1);
+        return rank.size("in_proj.weight", 0) == inner + channels(rank) + rank.size("A_log", 0);
+    }
+
     Mamba2Mixer mamba2(RankWeights mixer) throws CheckpointException {
         int inner = mixer.total("out_proj.weight", 1);
         int heads = mixer.total("A_log", 0);
@@ -110,22 +123,17 @@ record MegatronParts(Settings args, int width, int expertRanks) {
     }
 
     AttentionMixer attention(RankWeights w) throws CheckpointException {
-        if (args.flagOr(false, "attention_output_gate") || w.has("core_attention.softmax_offset")) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.UNSUPPORTED,
-                    w.first().prefix(),
-                    "attention with an output gate or a learned softmax offset");
-        }
         int heads = args.integer("num_attention_heads");
         int groups = args.flagOr(true, "group_query_attention") ? args.integerOr(heads, "num_query_groups") : heads;
         int headDim = w.total("linear_proj.weight", 1) / heads;
         List<AttentionMixer.Shard> shards = new ArrayList<>();
+        boolean gated = args.flagOr(false, "attention_output_gate");
         for (int rank = 0; rank < w.count(); rank++) {
-            shards.add(shard(w, rank, new QueryGroups(heads, groups, headDim, w.count())));
+            shards.add(shard(w, rank, new QueryGroups(heads, groups, headDim, w.count(), gated)));
         }
         Optional<Norm> headNorm = w.has("q_layernorm.weight") ? Optional.of(Norm.rms(epsilon())) : Optional.empty();
         AttentionMixer.Options options =
-                new AttentionMixer.Options(headDim, 1 / Math.sqrt(headDim), true, rotary(headDim), headNorm);
+                new AttentionMixer.Options(headDim, 1 / Math.sqrt(headDim), true, rotary(headDim), headNorm, gated);
         return new AttentionMixer(width, options, List.copyOf(shards), w.any("linear_proj.bias"));
     }
 
@@ -187,10 +195,6 @@ record MegatronParts(Settings args, int width, int expertRanks) {
     }
 
     ExpertsMixer experts(RankWeights w) throws CheckpointException {
-        if (w.has("shared_experts.gate_weight")) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.UNSUPPORTED, w.first().prefix(), "a gate on the shared expert");
-        }
         int count = w.first().size("router.weight", 0);
         int channels = w.has("fc1_latent_proj.weight") ? w.first().size("fc1_latent_proj.weight", 0) : width;
         List<MlpMixer> experts = new ArrayList<>();
@@ -208,6 +212,7 @@ record MegatronParts(Settings args, int width, int expertRanks) {
                 w.any("router.expert_bias"),
                 List.copyOf(experts),
                 shared,
+                w.any("shared_experts.gate_weight"),
                 w.any("fc1_latent_proj.weight"),
                 w.any("fc2_latent_proj.weight"));
     }

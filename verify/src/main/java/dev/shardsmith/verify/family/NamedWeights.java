@@ -2,7 +2,9 @@ package dev.shardsmith.verify.family;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.verify.forward.WeightSource;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -24,20 +26,22 @@ public final class NamedWeights {
 
     private final String prefix;
     private final Map<String, Entry> entries;
+    private final Set<String> used;
 
     /** Weights by their full names. */
     public NamedWeights(Map<String, Entry> entries) {
-        this("", new LinkedHashMap<>(entries));
+        this("", new LinkedHashMap<>(entries), new HashSet<>());
     }
 
-    private NamedWeights(String prefix, Map<String, Entry> entries) {
+    private NamedWeights(String prefix, Map<String, Entry> entries, Set<String> used) {
         this.prefix = prefix;
         this.entries = entries;
+        this.used = used;
     }
 
     /** The weights whose names begin with a prefix, by the rest of the name. */
     public NamedWeights under(String more) {
-        return new NamedWeights(prefix + more, entries);
+        return new NamedWeights(prefix + more, entries, used);
     }
 
     /** True if there is a weight of this name. */
@@ -47,7 +51,12 @@ public final class NamedWeights {
 
     /** The weight of a name, if there is one. */
     public Optional<WeightSource> find(String name) {
-        return Optional.ofNullable(entries.get(prefix + name)).map(Entry::source);
+        Optional<WeightSource> found =
+                Optional.ofNullable(entries.get(prefix + name)).map(Entry::source);
+        if (found.isPresent()) {
+            used.add(prefix + name);
+        }
+        return found;
     }
 
     /**
@@ -56,7 +65,9 @@ public final class NamedWeights {
      * @throws CheckpointException if there is none
      */
     public WeightSource get(String name) throws CheckpointException {
-        return entry(name).source();
+        WeightSource source = entry(name).source();
+        used.add(prefix + name);
+        return source;
     }
 
     /**
@@ -78,6 +89,29 @@ public final class NamedWeights {
     /** The full names of all weights. */
     public Set<String> names() {
         return entries.keySet();
+    }
+
+    /** What comes after the prefix in the names that begin with it. */
+    List<String> suffixes() {
+        return entries.keySet().stream()
+                .filter(name -> name.startsWith(prefix))
+                .map(name -> name.substring(prefix.length()))
+                .toList();
+    }
+
+    /** The full names of the weights that nobody has asked for, under any prefix. */
+    List<String> unused() {
+        return entries.keySet().stream().filter(name -> !used.contains(name)).toList();
+    }
+
+    /** Whether somebody has asked for the weight of a full name. */
+    boolean isUsed(String name) {
+        return used.contains(name);
+    }
+
+    /** The weight of a full name, which is not counted as asked for. */
+    WeightSource whole(String name) {
+        return entries.get(name).source();
     }
 
     /** The prefix, for messages. */

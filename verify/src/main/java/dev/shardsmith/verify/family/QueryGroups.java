@@ -3,7 +3,7 @@ package dev.shardsmith.verify.family;
 /**
  * Where the rows of one rank's heads lie in Megatron's interleaved projection.
  *
- * <p>Its rows are, for each key head: the query heads that use it, the key, the value; cut into equal slices over ranks.
+ * <p>Its rows are, for each key head: the query heads that use it, their output gates if there are any, the key, the value; cut into equal slices over ranks.
  * With fewer key heads than ranks a slice ends inside such a run, and every rank reads the keys and values of its group
  * from the slices of its neighbours.
  *
@@ -11,8 +11,9 @@ package dev.shardsmith.verify.family;
  * @param groups key heads of all ranks
  * @param headDim channels of a head
  * @param ranks tensor-parallel size
+ * @param gated whether every query head has a gate of its output
  */
-record QueryGroups(int heads, int groups, int headDim, int ranks) {
+record QueryGroups(int heads, int groups, int headDim, int ranks, boolean gated) {
 
     /** Whether the slice of a rank holds all that its heads use. */
     boolean insideRank() {
@@ -28,22 +29,27 @@ record QueryGroups(int heads, int groups, int headDim, int ranks) {
     }
 
     /**
-     * The rows in the order [q heads, k heads, v heads]; numbered in the slice of the rank, or over all slices if
+     * The rows in the order [q heads, k heads, v heads, gates]; numbered in the slice of the rank, or over all slices if
      * {@link #insideRank} does not hold.
      */
     int[] rows(int rank) {
         int perGroup = heads / groups;
+        int slots = (gated ? 2 : 1) * perGroup + 2;
         int firstHead = insideRank() ? 0 : rank * headsOfRank();
+        int lastHead = firstHead + headsOfRank();
         int firstGroup = insideRank() ? 0 : firstHead / perGroup;
-        int[] rows = new int[(headsOfRank() + 2 * groupsOfRank()) * headDim];
+        int[] rows = new int[((gated ? 2 : 1) * headsOfRank() + 2 * groupsOfRank()) * headDim];
         int at = 0;
-        for (int head = firstHead; head < firstHead + headsOfRank(); head++) {
-            at = addHead(rows, at, head / perGroup * (perGroup + 2) + head % perGroup);
+        for (int head = firstHead; head < lastHead; head++) {
+            at = addHead(rows, at, head / perGroup * slots + head % perGroup);
         }
-        for (int part = 0; part < 2; part++) {
+        for (int fromEnd = 2; fromEnd > 0; fromEnd--) {
             for (int group = firstGroup; group < firstGroup + groupsOfRank(); group++) {
-                at = addHead(rows, at, group * (perGroup + 2) + perGroup + part);
+                at = addHead(rows, at, (group + 1) * slots - fromEnd);
             }
+        }
+        for (int head = firstHead; gated && head < lastHead; head++) {
+            at = addHead(rows, at, head / perGroup * slots + perGroup + head % perGroup);
         }
         return rows;
     }

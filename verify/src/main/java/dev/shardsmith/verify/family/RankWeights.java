@@ -30,6 +30,12 @@ record RankWeights(List<NamedWeights> ranks) {
         return first().has(name);
     }
 
+    /** Whether the first rank has any weight whose name begins like this. */
+    boolean hasUnder(String prefix) {
+        String whole = first().prefix() + prefix;
+        return first().names().stream().anyMatch(name -> name.startsWith(whole));
+    }
+
     /** The first of these weights that the first rank has. */
     Optional<WeightSource> any(String... names) {
         for (String name : names) {

@@ -6,8 +6,10 @@ import dev.shardsmith.verify.forward.AttentionMixer;
 import dev.shardsmith.verify.forward.Block;
 import dev.shardsmith.verify.forward.Mamba2Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
-import dev.shardsmith.verify.forward.PreNorm;
+import dev.shardsmith.verify.forward.Remainder;
 import dev.shardsmith.verify.forward.Rotary;
+import dev.shardsmith.verify.forward.SharedAttention;
+import dev.shardsmith.verify.forward.SharedFeedForward;
 import dev.shardsmith.verify.forward.SharedTransformer;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.ArrayList;
@@ -54,10 +56,28 @@ final class ZambaBlocks {
                     i,
                     hybrid ? "hybrid" : "mamba",
                     hybrid ? Optional.of(transformer(layer)) : Optional.empty(),
-                    parts.norm(own, "input_layernorm"),
+                    Optional.of(parts.norm(own, "input_layernorm")),
                     List.of(mamba(own.under("mamba.")))));
         }
         return blocks;
+    }
+
+    /** The tensors of shared transformers that a file holds once more, under the names of later layers. */
+    List<Remainder.Copy> copies() {
+        List<Remainder.Copy> copies = new ArrayList<>();
+        int transformers = Math.max(1, config.integerOr(1, "num_mem_blocks"));
+        for (int use = transformers; use < hybrids.size(); use++) {
+            NamedWeights first = layers.under(hybrids.get(use % transformers) + ".shared_transformer.");
+            NamedWeights again = layers.under(hybrids.get(use) + ".shared_transformer.");
+            for (String name : again.suffixes()) {
+                Optional<WeightSource> run = first.find(name);
+                if (run.isPresent()) {
+                    WeightSource other = again.find(name).orElseThrow();
+                    copies.add(Leftovers.copy(again.prefix() + name, "", run.get(), other));
+                }
+            }
+        }
+        return copies;
     }
 
     private Mamba2Mixer mamba(NamedWeights w) throws CheckpointException {
@@ -99,13 +119,10 @@ final class ZambaBlocks {
                     feedForward.prefix() + "gate_up_proj.weight",
                     2 * hidden + " rows do not fit the columns of down_proj");
         }
-        PreNorm before = parts.norm(w, "pre_ff_layernorm");
         return new SharedTransformer(
-                parts.norm(w, "input_layernorm"),
-                attention(w.under("self_attn."), use),
-                before,
-                mlp,
-                layer.get("linear.weight"));
+                new SharedAttention(parts.norm(w, "input_layernorm"), attention(w.under("self_attn."), use)),
+                parts.norm(w, "pre_ff_layernorm"),
+                new SharedFeedForward(mlp, layer.get("linear.weight")));
     }
 
     private AttentionMixer attention(NamedWeights w, int use) throws CheckpointException {
@@ -132,7 +149,7 @@ final class ZambaBlocks {
         double scale = 1 / Math.sqrt(headDim / 2.0);
         return new AttentionMixer(
                 parts.width(),
-                new AttentionMixer.Options(headDim, scale, true, rotary, Optional.empty()),
+                new AttentionMixer.Options(headDim, scale, true, rotary, Optional.empty(), false),
                 List.of(shard),
                 w.find("o_proj.bias"));
     }

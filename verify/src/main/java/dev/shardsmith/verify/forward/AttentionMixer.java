@@ -10,8 +10,8 @@ import java.util.function.UnaryOperator;
 /**
  * Self-attention, rank by rank.
  *
- * <p>Rows of the input projection of each rank: [q heads, k heads, v heads, up, gate]; the last two only where an MLP is
- * built in. Layouts that interleave q, k and v are brought into this order by a view of their rows.
+ * <p>Rows of the input projection of each rank: [q heads, k heads, v heads, output gates, up, gate]; the gates only where the
+ * options say so, the last two only where an MLP is built in. Layouts that interleave q, k and v are brought into this order by a view of their rows.
  *
  * @param width channels of the residual stream
  * @param options what is the same on every rank
@@ -29,9 +29,20 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param causal whether a token sees only itself and those before it
      * @param rotary position embedding, if there is one
      * @param headNorm norm of each query and key head, if there is one
+     * @param outputGate whether what a head gives is multiplied by the sigmoid of a projected gate
      */
     public record Options(
-            int headDim, double scale, boolean causal, Optional<Rotary> rotary, Optional<Norm> headNorm) {}
+            int headDim,
+            double scale,
+            boolean causal,
+            Optional<Rotary> rotary,
+            Optional<Norm> headNorm,
+            boolean outputGate) {
+        /** The rows of the input projection of a rank. */
+        int rows(Shard shard) {
+            return ((outputGate ? 2 : 1) * shard.heads() + 2 * shard.keyHeads()) * headDim + 2 * shard.mlp();
+        }
+    }
 
     /**
      * The weights of one rank.
@@ -39,7 +50,7 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param heads query heads of this rank
      * @param keyHeads key and value heads of this rank
      * @param mlp channels of the built-in MLP
-     * @param inProj [(heads + 2·keyHeads)·headDim + 2·mlp, width]
+     * @param inProj [(heads + 2·keyHeads)·headDim + gates + 2·mlp, width]
      * @param inBias one per row of {@code inProj}
      * @param conv [(heads + 2·keyHeads)·headDim, kernel], without activation
      * @param convBias one per channel of the convolution
@@ -87,9 +98,9 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
         int queries = shard.heads() * options.headDim();
         int keys = shard.keyHeads() * options.headDim();
         Signal projected = pass.linear(input, shard.inProj(), shard.inBias());
-        if (projected.width() != queries + 2 * keys + 2 * shard.mlp()) {
-            throw new IllegalArgumentException("the input projection has " + projected.width() + " rows, not "
-                    + (queries + 2 * keys + 2 * shard.mlp()));
+        if (projected.width() != options.rows(shard)) {
+            throw new IllegalArgumentException(
+                    "the input projection has " + projected.width() + " rows, not " + options.rows(shard));
         }
         Signal qkv = pass.columns(projected, 0, queries + 2 * keys);
         if (shard.conv().isPresent()) {
@@ -99,9 +110,14 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
         Signal k = heads(pass, pass.columns(qkv, queries, keys), shard.keyNorm(), shard.keyHeads());
         Signal v = pass.columns(qkv, queries + keys, keys);
         Signal attended = attend(pass, q, k, v, shard);
+        int at = queries + 2 * keys;
+        if (options.outputGate()) {
+            attended = pass.gateBySigmoid(pass.columns(projected, at, queries), attended);
+            at += queries;
+        }
         if (shard.mlp() > 0) {
-            Signal up = pass.columns(projected, queries + 2 * keys, shard.mlp());
-            Signal gate = pass.columns(projected, queries + 2 * keys + shard.mlp(), shard.mlp());
+            Signal up = pass.columns(projected, at, shard.mlp());
+            Signal gate = pass.columns(projected, at + shard.mlp(), shard.mlp());
             attended = pass.concat(List.of(attended, pass.gate(gate, up, Activation.SILU)));
         }
         return pass.linear(attended, shard.outProj(), Optional.empty());

@@ -11,14 +11,35 @@ import java.util.Optional;
  * @param layer number of the layer it belongs to, over the whole model
  * @param kind what it is, in a word
  * @param shared what is added to the norm's input, but not to the residual stream
- * @param norm in front of the mixers
- * @param mixers what runs side by side; their results are added
+ * @param norm in front of the mixers, if there is one
+ * @param mixers what runs side by side; their results are added. Without any, the norm is all there is
  */
-public record Block(int layer, String kind, Optional<SharedTransformer> shared, PreNorm norm, List<Mixer> mixers) {
+public record Block(
+        int layer, String kind, Optional<SharedTransformer> shared, Optional<PreNorm> norm, List<Mixer> mixers) {
 
     /** A branch without a shared transformer. */
     public Block(int layer, String kind, PreNorm norm, List<Mixer> mixers) {
-        this(layer, kind, Optional.empty(), norm, mixers);
+        this(layer, kind, Optional.empty(), Optional.of(norm), mixers);
+    }
+
+    /**
+     * The parts that are compared one by one, each with an input of its own: the fewer operations in a row, the smaller the
+     * difference that rounding explains.
+     */
+    public List<Block> parts() {
+        if (shared.isEmpty()) {
+            return List.of(this);
+        }
+        SharedTransformer transformer = shared.get();
+        return List.of(
+                new Block(
+                        layer,
+                        kind + " attention",
+                        Optional.empty(),
+                        Optional.empty(),
+                        List.of(transformer.attention())),
+                new Block(layer, kind + " mlp", transformer.mlpNorm(), List.of(transformer.feedForward())),
+                new Block(layer, kind, Optional.empty(), norm, mixers));
     }
 
     /** What the branch adds to the residual stream. */
@@ -27,7 +48,10 @@ public record Block(int layer, String kind, Optional<SharedTransformer> shared, 
         if (shared.isPresent()) {
             entering = pass.add(hidden, shared.get().forward(pass, hidden), 1);
         }
-        Signal normed = norm.apply(pass, entering);
+        Signal normed = norm.isPresent() ? norm.get().apply(pass, entering) : entering;
+        if (mixers.isEmpty()) {
+            return normed;
+        }
         List<Signal> parts = new ArrayList<>();
         for (Mixer mixer : mixers) {
             parts.add(mixer.forward(pass, normed));
@@ -39,14 +63,14 @@ public record Block(int layer, String kind, Optional<SharedTransformer> shared, 
     public List<WeightSource> weights() {
         List<WeightSource> all = new ArrayList<>();
         shared.ifPresent(transformer -> all.addAll(transformer.weights()));
-        all.addAll(norm.weights());
+        norm.ifPresent(own -> all.addAll(own.weights()));
         mixers.forEach(mixer -> all.addAll(mixer.weights()));
         return all;
     }
 
     /** The same with another norm. */
     public Block withNorm(PreNorm other) {
-        return new Block(layer, kind, shared, other, mixers);
+        return new Block(layer, kind, shared, Optional.of(other), mixers);
     }
 
     /** The same with one mixer replaced. */

@@ -15,6 +15,7 @@ import java.util.Optional;
  * @param choiceBias [experts], added to the scores for the choice only
  * @param experts the experts, of the residual stream's width or of the latent width
  * @param shared an expert that every token uses, always of the residual stream's width
+ * @param sharedGate [1, width], whose sigmoid multiplies what the shared expert gives
  * @param toLatent [latent, width], before the routed experts
  * @param fromLatent [width, latent], after them
  */
@@ -26,6 +27,7 @@ public record ExpertsMixer(
         Optional<WeightSource> choiceBias,
         List<MlpMixer> experts,
         Optional<MlpMixer> shared,
+        Optional<WeightSource> sharedGate,
         Optional<WeightSource> toLatent,
         Optional<WeightSource> fromLatent)
         implements Mixer {
@@ -40,7 +42,14 @@ public record ExpertsMixer(
         if (fromLatent.isPresent()) {
             routed = pass.linear(routed, fromLatent.get(), Optional.empty());
         }
-        return shared.isPresent() ? pass.add(routed, shared.get().forward(pass, input), 1) : routed;
+        if (shared.isEmpty()) {
+            return routed;
+        }
+        Signal always = shared.get().forward(pass, input);
+        if (sharedGate.isPresent()) {
+            always = pass.gateBySigmoid(pass.linear(input, sharedGate.get(), Optional.empty()), always);
+        }
+        return pass.add(routed, always, 1);
     }
 
     private Signal routed(Pass pass, Signal input, ExpertRouting.Choice choice) throws IOException {
@@ -102,6 +111,7 @@ public record ExpertsMixer(
         choiceBias.ifPresent(all::add);
         experts.forEach(expert -> all.addAll(expert.weights()));
         shared.ifPresent(expert -> all.addAll(expert.weights()));
+        sharedGate.ifPresent(all::add);
         toLatent.ifPresent(all::add);
         fromLatent.ifPresent(all::add);
         return all;
@@ -109,17 +119,19 @@ public record ExpertsMixer(
 
     /** The same with other routing. */
     public ExpertsMixer withRouting(ExpertRouting other) {
-        return new ExpertsMixer(width, other, router, routerBias, choiceBias, experts, shared, toLatent, fromLatent);
+        return new ExpertsMixer(
+                width, other, router, routerBias, choiceBias, experts, shared, sharedGate, toLatent, fromLatent);
     }
 
     /** The same with other biases of the choice. */
     public ExpertsMixer withChoiceBias(Optional<WeightSource> bias) {
-        return new ExpertsMixer(width, routing, router, routerBias, bias, experts, shared, toLatent, fromLatent);
+        return new ExpertsMixer(
+                width, routing, router, routerBias, bias, experts, shared, sharedGate, toLatent, fromLatent);
     }
 
     /** The same with other experts. */
     public ExpertsMixer withExperts(List<MlpMixer> others, Optional<MlpMixer> otherShared) {
         return new ExpertsMixer(
-                width, routing, router, routerBias, choiceBias, others, otherShared, toLatent, fromLatent);
+                width, routing, router, routerBias, choiceBias, others, otherShared, sharedGate, toLatent, fromLatent);
     }
 }

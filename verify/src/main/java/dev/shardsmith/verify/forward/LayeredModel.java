@@ -1,31 +1,89 @@
 package dev.shardsmith.verify.forward;
 
+import dev.shardsmith.formats.CheckpointException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * A language model as a list of blocks.
  *
  * @param width channels of the residual stream
  * @param embedding rows of the vocabulary, rank after rank; each [rows, width]
+ * @param positions rows that are added to embedded tokens by their place in the sequence, [places, width]
  * @param embeddingScale factor of an embedded token
  * @param blocks the layers in order
+ * @param predictors layers of multi-token prediction, which come after the logits
  * @param finalNorm in front of the head
  * @param head rows of the vocabulary, rank after rank; each [rows, width]
  * @param logitScale factor of the logits
+ * @param remainder what the checkpoint holds besides
  */
 public record LayeredModel(
         int width,
         List<WeightSource> embedding,
+        Optional<WeightSource> positions,
         float embeddingScale,
         List<Block> blocks,
+        List<Block> predictors,
         Optional<PreNorm> finalNorm,
         List<WeightSource> head,
-        float logitScale) {
+        float logitScale,
+        Remainder remainder) {
     private static final int HEAD_ROWS = 8192;
+
+    /** A model that is all that its checkpoint holds. */
+    public LayeredModel(
+            int width,
+            List<WeightSource> embedding,
+            float embeddingScale,
+            List<Block> blocks,
+            Optional<PreNorm> finalNorm,
+            List<WeightSource> head,
+            float logitScale) {
+        this(
+                width,
+                embedding,
+                Optional.empty(),
+                embeddingScale,
+                blocks,
+                List.of(),
+                finalNorm,
+                head,
+                logitScale,
+                Remainder.NONE);
+    }
+
+    /** The same of a checkpoint that holds more. */
+    public LayeredModel withRemainder(Remainder rest) {
+        return new LayeredModel(
+                width, embedding, positions, embeddingScale, blocks, predictors, finalNorm, head, logitScale, rest);
+    }
+
+    /** The same with more that acts on its tokens. */
+    public LayeredModel with(Optional<WeightSource> learnedPositions, List<Block> predictionLayers) {
+        return new LayeredModel(
+                width,
+                embedding,
+                learnedPositions,
+                embeddingScale,
+                blocks,
+                predictionLayers,
+                finalNorm,
+                head,
+                logitScale,
+                remainder);
+    }
+
+    /** What is compared one by one: the parts of layers and those of multi-token prediction. */
+    public List<Block> comparedBlocks() {
+        return Stream.concat(blocks.stream(), predictors.stream())
+                .flatMap(block -> block.parts().stream())
+                .toList();
+    }
 
     /** Hears of each layer as a whole run goes on. */
     @FunctionalInterface
@@ -83,7 +141,8 @@ public record LayeredModel(
 
     private void run(ForwardBackend backend, int[] ids, int batch, int length, Progress progress, LogitsSink sink)
             throws IOException {
-        float[] embedded = embed(ids);
+        refuseParts();
+        float[] embedded = embed(ids, length);
         double[] hidden = WideArray.widened(embedded);
         int done = 0;
         List<ReadAhead.Step> steps = new ArrayList<>();
@@ -115,8 +174,24 @@ public record LayeredModel(
         }
     }
 
-    /** The embedded tokens, [tokens, width]. Only the rows that they need are read. */
-    public float[] embed(int[] ids) throws IOException {
+    /** Logits of a model of which a part is left out would be wrong; multi-token prediction comes after them. */
+    private void refuseParts() throws CheckpointException {
+        for (Remainder.NotRun part : remainder.notRun()) {
+            if (!part.kind().equals("mtp")) {
+                throw CheckpointException.of(
+                        CheckpointException.Kind.UNSUPPORTED,
+                        part.layer().map(layer -> "layer " + layer).orElse("the model"),
+                        "no forward pass is known for " + part.reason());
+            }
+        }
+    }
+
+    /**
+     * The embedded tokens, [tokens, width]. Only the rows that they need are read.
+     *
+     * @param length tokens of each sequence
+     */
+    public float[] embed(int[] ids, int length) throws IOException {
         float[] hidden = new float[Math.multiplyExact(ids.length, width)];
         int first = 0;
         for (WeightSource shard : embedding) {
@@ -139,7 +214,28 @@ public record LayeredModel(
                         "token id " + ids[t] + " at position " + t + ", but the vocabulary has " + first + " rows");
             }
         }
+        if (positions.isPresent()) {
+            addPositions(positions.get(), hidden, length);
+        }
         return hidden;
+    }
+
+    /** The longest sequence that can be embedded. */
+    public int longest() {
+        return positions.map(rows -> rows.elements() / width).orElse(Integer.MAX_VALUE);
+    }
+
+    private void addPositions(WeightSource rows, float[] hidden, int length) throws IOException {
+        if (length > longest()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.REFUSED,
+                    "the position embeddings",
+                    "sequences of " + length + " tokens, but there are " + longest() + " learned positions");
+        }
+        float[] values = rows.rows(width, 0, length).load();
+        for (int i = 0; i < hidden.length; i++) {
+            hidden[i] += values[i % values.length];
+        }
     }
 
     /**

@@ -5,7 +5,16 @@ import java.util.List;
 
 /** The part of a layer between its norm and the residual stream. */
 public sealed interface Mixer
-        permits Mamba1Mixer, Mamba2Mixer, Mamba3Mixer, AttentionMixer, MlpMixer, ExpertsMixer, SummedMixer {
+        permits Mamba1Mixer,
+                Mamba2Mixer,
+                Mamba3Mixer,
+                AttentionMixer,
+                MlpMixer,
+                ExpertsMixer,
+                SummedMixer,
+                PredictionJoin,
+                SharedAttention,
+                SharedFeedForward {
 
     /** Channels of the residual stream. */
     int width();

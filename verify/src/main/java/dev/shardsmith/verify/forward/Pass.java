@@ -301,6 +301,28 @@ public final class Pass implements AutoCloseable {
         return new Signal(y, value.width(), error);
     }
 
+    /**
+     * {@code sigmoid(gate) · value}, computed on the host.
+     *
+     * @param gate as wide as the value, or one for all channels of a token
+     */
+    Signal gateBySigmoid(Signal gate, Signal value) {
+        double[] gates = readWide(gate);
+        double[] values = readWide(value).clone();
+        int width = value.width();
+        double[] error = new double[tokens()];
+        for (int t = 0; t < error.length; t++) {
+            double largest = 0;
+            for (int c = 0; c < width; c++) {
+                int at = t * width + c;
+                largest = Math.max(largest, Math.abs(values[at]));
+                values[at] /= 1 + Math.exp(-gates[gate.width() == 1 ? t : at]);
+            }
+            error[t] = root(value.error()[t], largest * gate.error()[t] / 4, 3 * UNIT * largest);
+        }
+        return signalWide(values, width, error);
+    }
+
     Signal normalize(Signal x, Norm norm, Optional<WeightSource> weight, Optional<WeightSource> bias, int group)
             throws IOException {
         Optional<float[]> scales = weight.isPresent() ? Optional.of(load(weight.get())) : Optional.empty();

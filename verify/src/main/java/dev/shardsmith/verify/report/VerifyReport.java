@@ -38,12 +38,12 @@ public final class VerifyReport {
             String device,
             Optional<LogitsComparison> logits,
             String footer) {
-        long wrong = check.rows().stream().filter(row -> !row.ok()).count();
+        long wrong = check.different();
         boolean sameLogits = logits.map(LogitsComparison::ok).orElse(true);
         ReportDocument.Builder report = ReportDocument.of(
                 "verify",
-                verdict(wrong, check.rows().size(), sameLogits),
-                wrong == 0 && sameLogits ? Tone.GOOD : Tone.BAD);
+                verdict(check, sameLogits),
+                wrong > 0 || !sameLogits ? Tone.BAD : check.notRun() > 0 ? Tone.WARNING : Tone.GOOD);
         report.subject("left", left).subject("right", right);
         report.fact("device", device)
                 .fact("compared", Amounts.count(check.rows().size()));
@@ -64,9 +64,13 @@ public final class VerifyReport {
         return report.state(table(check.rows())).footer(footer).build();
     }
 
-    private static String verdict(long wrong, int rows, boolean sameLogits) {
-        if (wrong > 0) {
-            return wrong + " of " + rows + " parts compute something else";
+    private static String verdict(CheckReport check, boolean sameLogits) {
+        if (check.different() > 0) {
+            return check.different() + " of " + check.rows().size() + " parts compute something else";
+        }
+        if (sameLogits && check.notRun() > 0) {
+            return "What was run computes the same; " + check.notRun() + " of "
+                    + check.rows().size() + " parts were not run";
         }
         return sameLogits
                 ? "Both checkpoints compute the same"
@@ -78,6 +82,11 @@ public final class VerifyReport {
     }
 
     private static ReportDocument.Finding finding(LayerRow row) {
+        if (row.verdict() == LayerRow.Verdict.NOT_RUN) {
+            String tensors = row.explanation().orElse("");
+            return new ReportDocument.Finding(
+                    Severity.WARNING, "verify.not-run", name(row), "no forward pass is known for " + tensors, "");
+        }
         String difference = Double.isNaN(row.maxAbs())
                 ? "it was not compared"
                 : "the results differ by " + real(row.maxAbs()) + ", rounding explains " + real(row.bound())
@@ -122,7 +131,7 @@ public final class VerifyReport {
     }
 
     private static double excess(LayerRow row) {
-        if (row.ok()) {
+        if (row.verdict() != LayerRow.Verdict.DIFFERENT) {
             return 0;
         }
         return row.bound() > 0 ? row.maxAbs() / row.bound() : Double.POSITIVE_INFINITY;
@@ -135,12 +144,16 @@ public final class VerifyReport {
                 List.of("part", "max abs", "allowed", "largest result", "outcome"),
                 rows.stream()
                         .map(row -> List.of(
-                                name(row),
-                                real(row.maxAbs()),
-                                real(row.bound()),
-                                real(row.size()),
-                                row.ok() ? "agrees" : "differs"))
+                                name(row), real(row.maxAbs()), real(row.bound()), real(row.size()), outcome(row)))
                         .toList());
+    }
+
+    private static String outcome(LayerRow row) {
+        return switch (row.verdict()) {
+            case SAME -> "agrees";
+            case DIFFERENT -> "differs";
+            case NOT_RUN -> "not run";
+        };
     }
 
     private static String real(double value) {

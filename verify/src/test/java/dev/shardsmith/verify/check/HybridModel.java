@@ -37,7 +37,9 @@ final class HybridModel {
             boolean gated,
             boolean bias,
             boolean rotary,
-            boolean layerNorm) {
+            boolean layerNorm,
+            boolean outputGates,
+            boolean prediction) {
         int inner() {
             return heads * headDim;
         }
@@ -63,7 +65,7 @@ final class HybridModel {
         }
 
         int qkvRows() {
-            return (queryHeads + 2 * queryGroups) * headChannels;
+            return ((outputGates ? 2 : 1) * queryHeads + 2 * queryGroups) * headChannels;
         }
     }
 
@@ -74,6 +76,15 @@ final class HybridModel {
             addLayer(random, "decoder.layers." + i + ".", sizes.pattern.charAt(i));
         }
         addNorm(random, "decoder.final_norm.");
+        if (sizes.prediction) {
+            String depth = "mtp.layers.0.";
+            addNorm(random, depth + "enorm.");
+            addNorm(random, depth + "hnorm.");
+            whole.put(depth + "eh_proj.weight", Grid.matrix(random, sizes.hidden, 2 * sizes.hidden));
+            addLayer(random, depth + "mtp_model_layer.layers.0.", '*');
+            addLayer(random, depth + "mtp_model_layer.layers.1.", 'E');
+            addNorm(random, depth + "final_layernorm.");
+        }
         whole.put("output_layer.weight", Grid.matrix(random, sizes.vocabulary, sizes.hidden));
         args.put("num_attention_heads", sizes.queryHeads);
         args.put("num_query_groups", sizes.queryGroups);
@@ -84,6 +95,7 @@ final class HybridModel {
         args.put("swiglu", sizes.gated);
         args.put("squared_relu", !sizes.gated);
         args.put("position_embedding_type", sizes.rotary ? "rope" : "none");
+        args.put("attention_output_gate", sizes.outputGates);
         args.put("moe_router_topk", 2);
         args.put("moe_router_score_function", "sigmoid");
     }
@@ -111,6 +123,8 @@ final class HybridModel {
                 8 * random.nextInt(1, 9),
                 4,
                 16 * random.nextInt(1, 5),
+                random.nextBoolean(),
+                random.nextBoolean(),
                 random.nextBoolean(),
                 random.nextBoolean(),
                 random.nextBoolean(),
@@ -185,6 +199,9 @@ final class HybridModel {
             addMlp(random, layer + "mlp.experts.local_experts." + e + ".");
         }
         addMlp(random, layer + "mlp.shared_experts.");
+        if (sizes.outputGates) {
+            whole.put(layer + "mlp.shared_experts.gate_weight", Grid.matrix(random, 1, sizes.hidden));
+        }
     }
 
     /** The shards of each rank, by name. */
@@ -201,7 +218,7 @@ final class HybridModel {
     }
 
     private Grid shard(String name, Grid tensor, int rank, int ranks) {
-        String last = name.replaceFirst("decoder\\.layers\\.\\d+\\.", "")
+        String last = name.replaceFirst("(decoder|mtp\\.layers\\.0\\.mtp_model_layer)\\.layers\\.\\d+\\.", "")
                 .replaceFirst("mlp\\.experts\\.local_experts\\.\\d+\\.", "mlp.")
                 .replace("mlp.shared_experts.", "mlp.");
         return switch (last) {
@@ -216,6 +233,7 @@ final class HybridModel {
                     "mixer.norm.weight",
                     "self_attention.linear_qkv.weight",
                     "self_attention.linear_qkv.bias",
+                    "mtp.layers.0.eh_proj.weight",
                     "embedding.word_embeddings.weight",
                     "output_layer.weight" -> tensor.share(rank, ranks, tensor.rows());
             default -> tensor;

@@ -22,7 +22,7 @@ final class MutationTest {
     private static final int RANKS = 2;
     private static final HybridModel MODEL = new HybridModel(
             Cases.random(11),
-            new HybridModel.Sizes("M*-EM", 32, 8, 4, 4, 8, 8, 4, 8, 16, 4, 32, true, true, true, false));
+            new HybridModel.Sizes("M*-EM", 32, 8, 4, 4, 8, 8, 4, 8, 16, 4, 32, true, true, true, false, false, false));
     private static final String MIXER = "decoder.layers.0.mixer.";
     private static final String ATTENTION = "decoder.layers.1.self_attention.";
     private static final String MLP = "decoder.layers.2.mlp.";

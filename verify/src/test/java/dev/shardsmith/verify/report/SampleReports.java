@@ -28,8 +28,17 @@ final class SampleReports {
     /** A report of a forward check in which one layer is wrong. */
     static ReportDocument verify() {
         List<LayerRow> rows = new ArrayList<>();
-        rows.add(
-                new LayerRow(0, Optional.empty(), "embedding", 0, 0, 3.1, true, Optional.empty(), 0, Optional.empty()));
+        rows.add(new LayerRow(
+                0,
+                Optional.empty(),
+                "embedding",
+                0,
+                0,
+                3.1,
+                LayerRow.Verdict.SAME,
+                Optional.empty(),
+                0,
+                Optional.empty()));
         for (int layer = 0; layer < PATTERN.length(); layer++) {
             boolean ok = layer != 7;
             String kind = PATTERN.charAt(layer) == 'M' ? "mamba" : PATTERN.charAt(layer) == '*' ? "attention" : "mlp";
@@ -40,7 +49,7 @@ final class SampleReports {
                     ok ? 1e-7 * layer : 0.83,
                     3e-6,
                     4.2,
-                    ok,
+                    ok ? LayerRow.Verdict.SAME : LayerRow.Verdict.DIFFERENT,
                     Optional.of(new LayerRow.Place(17, 203)),
                     0,
                     ok ? Optional.empty() : Optional.of("the gated projection was cut over ranks as one block")));

@@ -11,6 +11,10 @@ final class PickleMeter {
 
     private final String source;
     private final PickleLimits limits;
+
+    /** The most of graphBytes, at hand because every node asks. */
+    private final long mostBytes;
+
     private long opOffset;
     private long graphBytes;
     /** The share of graphBytes that the memo holds on to. */
@@ -19,6 +23,7 @@ final class PickleMeter {
     PickleMeter(String source, PickleLimits limits) {
         this.source = source;
         this.limits = limits;
+        this.mostBytes = limits.graphBytes();
     }
 
     String source() {
@@ -40,8 +45,8 @@ final class PickleMeter {
 
     void grow(long bytes) throws CheckpointException {
         graphBytes += bytes;
-        if (graphBytes > limits.graphBytes()) {
-            throw limit("the pickle's content needs more than the limit of " + limits.graphBytes() + " bytes of memory")
+        if (graphBytes > mostBytes) {
+            throw limit("the pickle's content needs more than the limit of " + mostBytes + " bytes of memory")
                     .withHint("give Java more memory (-Xmx)");
         }
     }

@@ -65,7 +65,7 @@ const lowContrast = page => page.evaluate(() => {
 async function looks(browser) {
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [360, 1440]) {
-      for (const file of ['diff.html', 'inspect.html', 'verify.html']) {
+      for (const file of ['diff.html', 'inspect.html', 'validate.html', 'verify.html']) {
         const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
         const page = await open(context, file);
         await page.locator('.cell').nth(4).click();
@@ -198,6 +198,18 @@ async function large(browser) {
   await context.close();
 }
 
+async function layersWithoutTensors(browser) {
+  const context = await browser.newContext();
+  const page = await open(context, 'validate.html');
+  await check('a layer of a report without tensors says what is said of it', async () => {
+    await page.locator('.cell').nth(4).click();
+    assert.equal(await page.textContent('#layer h3'), 'Layer 4: the pattern says attention');
+    await page.locator('.cell').nth(3).click();
+    assert.equal(await page.textContent('#layer h3'), 'Layer 3: nothing is said of it');
+  });
+  await context.close();
+}
+
 async function paper(browser) {
   const context = await browser.newContext();
   const page = await open(context, 'diff.html');
@@ -218,7 +230,7 @@ async function paper(browser) {
       '--disable-component-update', '--disable-sync'],
   });
   try {
-    for (const part of [looks, table, keyboard, large, paper]) await part(browser);
+    for (const part of [looks, table, keyboard, large, layersWithoutTensors, paper]) await part(browser);
   } finally {
     await browser.close();
   }

@@ -95,22 +95,26 @@ final class DiffText {
     }
 
     private static void worst(Out out, List<TensorDiff> differing) throws IOException {
-        Optional<TensorDiff> first = differing.stream()
+        Optional<TensorDiff> found = differing.stream()
                 .filter(diff -> diff.comparison()
                         .map(figures -> !figures.worst().isEmpty())
                         .orElse(false))
-                .findFirst();
-        if (first.isEmpty()) {
+                .reduce((one, other) -> difference(other) > difference(one) ? other : one);
+        if (found.isEmpty()) {
             return;
         }
-        TensorDiff diff = first.get();
+        TensorDiff diff = found.get();
         WorstElement worst = diff.comparison().get().worst().get(0);
         long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
         out.line();
-        out.line("worst element of %s: %s"
+        out.line("worst element: %s %s"
                 .formatted(diff.name(), Arrays.toString(ElementPlace.index(diff.either(), element))));
         out.line("  A %s  %s".formatted(worst.left(), place(diff.left(), element)));
         out.line("  B %s  %s".formatted(worst.right(), place(diff.right(), element)));
+    }
+
+    private static double difference(TensorDiff diff) {
+        return diff.comparison().orElseThrow().worst().get(0).difference();
     }
 
     private static String place(Optional<LogicalTensor> side, long element) throws IOException {

@@ -13,7 +13,6 @@ import dev.shardsmith.verify.inspect.TensorSurvey;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.Collectors;
 
 /** What is in a checkpoint, as text. */
@@ -176,35 +175,7 @@ final class InspectText {
     }
 
     void statistics(List<TensorSurvey> surveys) {
-        Table table = new Table()
-                .column("tensor", Table.Align.LEFT)
-                .column("min", Table.Align.RIGHT)
-                .column("max", Table.Align.RIGHT)
-                .column("mean", Table.Align.RIGHT)
-                .column("std", Table.Align.RIGHT)
-                .column("zeros", Table.Align.RIGHT)
-                .column("nan", Table.Align.RIGHT)
-                .column("inf", Table.Align.RIGHT);
-        for (TensorSurvey survey : surveys) {
-            String name = survey.tensor().name();
-            if (survey.figures().isEmpty()) {
-                table.row(name, "-", "-", "-", "-", "-", "-", "-");
-                continue;
-            }
-            TensorSurvey.Figures values = survey.figures().get();
-            boolean any = values.finite() > 0;
-            table.row(
-                    name,
-                    any ? real(values.min()) : "-",
-                    any ? real(values.max()) : "-",
-                    any ? real(values.mean()) : "-",
-                    any ? real(values.std()) : "-",
-                    String.valueOf(values.zeros()),
-                    String.valueOf(values.nans()),
-                    String.valueOf(values.infinities()));
-        }
-        out.line();
-        out.table(table);
+        new StatisticsText(out).print(surveys);
     }
 
     void objects(List<ObjectTree.Entry> entries) {
@@ -214,9 +185,5 @@ final class InspectText {
 
     private void line(String name, String text) {
         out.line("%-10s %s".formatted(name, text));
-    }
-
-    private static String real(double value) {
-        return String.format(Locale.ROOT, "%.4g", value);
     }
 }

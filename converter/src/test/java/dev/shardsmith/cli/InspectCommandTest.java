@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 final class InspectCommandTest {
@@ -62,6 +63,21 @@ final class InspectCommandTest {
         CommandRun none = CommandRun.of("inspect", "--tensors", "no such thing");
         assertThat(none.exit()).isEqualTo(ExitCode.USAGE);
         assertThat(none.err()).contains("CKPT is missing");
+    }
+
+    @Test
+    void statisticsHaveBarsWhereThereIsRoomAndALineForEachLayer() {
+        String path = PLAIN.resolve("tp2pp2").toString();
+        List<String> wide = CommandRun.of("inspect", path, "--stats").lines();
+        List<String> narrow = CommandRun.with(Map.of("COLUMNS", "80"), "inspect", path, "--stats")
+                .lines();
+
+        assertThat(wide)
+                .anyMatch(line -> line.startsWith("decoder.layers.0.mixer.in_proj.weight ") && line.contains("█"));
+        assertThat(narrow).noneMatch(line -> line.contains("█"));
+        assertThat(narrow.subList(narrow.size() - 4, narrow.size()))
+                .extracting(line -> line.replaceFirst("^ *(\\d+) +(\\w+) .*", "$1 $2"))
+                .containsExactly("0 Mamba", "1 MLP", "2 attention", "3 Mamba");
     }
 
     @Test

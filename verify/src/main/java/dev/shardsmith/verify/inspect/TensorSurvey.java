@@ -52,7 +52,40 @@ public record TensorSurvey(
             double std,
             long zeros,
             long nans,
-            long infinities) {}
+            long infinities) {
+        /** The figures of several tensors as if they were one. */
+        public static Figures together(Collection<Figures> parts) {
+            long values = 0;
+            long finite = 0;
+            long zeros = 0;
+            long nans = 0;
+            long infinities = 0;
+            double min = Double.POSITIVE_INFINITY;
+            double max = Double.NEGATIVE_INFINITY;
+            double sum = 0;
+            for (Figures part : parts) {
+                values += part.values;
+                finite += part.finite;
+                zeros += part.zeros;
+                nans += part.nans;
+                infinities += part.infinities;
+                sum += part.finite * part.mean;
+                if (part.finite > 0) {
+                    min = Math.min(min, part.min);
+                    max = Math.max(max, part.max);
+                }
+            }
+            double mean = finite == 0 ? 0 : sum / finite;
+            double squares = 0;
+            for (Figures part : parts) {
+                double apart = part.mean - mean;
+                squares += part.finite * (part.std * part.std + apart * apart);
+            }
+            boolean any = finite > 0;
+            double std = any ? Math.sqrt(squares / finite) : 0;
+            return new Figures(values, finite, any ? min : 0, any ? max : 0, mean, std, zeros, nans, infinities);
+        }
+    }
 
     /** Reads tensors, side by side, and tells of each in the given order. */
     public static List<TensorSurvey> of(Collection<LogicalTensor> tensors, int workers, LongConsumer progress)

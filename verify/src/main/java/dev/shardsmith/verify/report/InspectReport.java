@@ -16,6 +16,7 @@ import dev.shardsmith.verify.report.ReportDocument.TensorRow;
 import dev.shardsmith.verify.report.ReportDocument.Tone;
 import dev.shardsmith.verify.report.ReportDocument.Unit;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -109,13 +110,15 @@ public final class InspectReport {
         surveys.forEach(survey -> known.put(survey.tensor().name(), survey));
         LayerOutline outline = LayerOutline.of(
                 inspection.tensors().stream().map(LogicalTensor::name).toList());
-        LayerSums[] sums = new LayerSums[outline.layers().size()];
-        java.util.Arrays.setAll(sums, layer -> new LayerSums());
+        long[] elements = new long[outline.layers().size()];
+        List<List<TensorSurvey.Figures>> figures = new ArrayList<>();
+        outline.layers().forEach(layer -> figures.add(new ArrayList<>()));
         for (LogicalTensor tensor : inspection.tensors()) {
             int layer = outline.layerOf(tensor.name());
             Optional<TensorSurvey> survey = Optional.ofNullable(known.get(tensor.name()));
             if (layer >= 0) {
-                sums[layer].add(tensor, survey);
+                elements[layer] += tensor.shape().elements();
+                survey.flatMap(TensorSurvey::figures).ifPresent(figures.get(layer)::add);
             }
             report.tensor(new TensorRow(
                     tensor.name(),
@@ -132,9 +135,14 @@ public final class InspectReport {
                         outline,
                         read ? "standard deviation" : "number of elements",
                         Scale.STATISTIC,
-                        layer -> read ? sums[layer].deviation() : sums[layer].elements,
+                        layer -> read ? deviation(figures.get(layer)) : elements[layer],
                         layer -> "")
                 .ifPresent(report::layers);
+    }
+
+    private static double deviation(List<TensorSurvey.Figures> figures) {
+        TensorSurvey.Figures layer = TensorSurvey.Figures.together(figures);
+        return layer.finite() == 0 ? Double.NaN : layer.std();
     }
 
     private static double[] values(Optional<TensorSurvey> survey) {
@@ -142,27 +150,5 @@ public final class InspectReport {
                 .map(figures ->
                         new double[] {figures.min(), figures.max(), figures.mean(), figures.std(), figures.zeros()})
                 .orElse(new double[] {Double.NaN, Double.NaN, Double.NaN, Double.NaN, Double.NaN});
-    }
-
-    /** Mean and mean square of all values of a layer, from those of its tensors. */
-    private static final class LayerSums {
-        private double elements;
-        private double finite;
-        private double sum;
-        private double squares;
-
-        void add(LogicalTensor tensor, Optional<TensorSurvey> survey) {
-            elements += tensor.shape().elements();
-            survey.flatMap(TensorSurvey::figures).ifPresent(figures -> {
-                finite += figures.finite();
-                sum += figures.finite() * figures.mean();
-                squares += figures.finite() * (figures.std() * figures.std() + figures.mean() * figures.mean());
-            });
-        }
-
-        double deviation() {
-            double mean = sum / finite;
-            return finite == 0 ? Double.NaN : Math.sqrt(Math.max(0, squares / finite - mean * mean));
-        }
     }
 }

@@ -32,7 +32,9 @@ public final class ValidateReport {
                 .count();
         ReportDocument.Builder report = ReportDocument.of(
                 "validate",
-                errors == 0 ? "The checkpoint is valid" : "The checkpoint has " + errors + " errors",
+                errors == 0
+                        ? "The checkpoint is valid"
+                        : "The checkpoint has " + errors + (errors == 1 ? " error" : " errors"),
                 errors == 0 ? Tone.GOOD : Tone.BAD);
         report.subject("checkpoint", view.path() + ", " + view.layout().id() + ", " + view.parallelism());
         validation.saved().ifPresent(pattern -> report.fact("saved pattern", pattern));

@@ -141,10 +141,10 @@ public final class VerifyReport {
         return new StateTable(
                 "Results",
                 "Results of both checkpoints on the same input.",
-                List.of("part", "max abs", "allowed", "largest result", "outcome"),
+                List.of("part", "outcome", "max abs", "allowed", "largest result"),
                 rows.stream()
                         .map(row -> List.of(
-                                name(row), real(row.maxAbs()), real(row.bound()), real(row.size()), outcome(row)))
+                                name(row), outcome(row), real(row.maxAbs()), real(row.bound()), real(row.size())))
                         .toList());
     }
 

@@ -166,8 +166,9 @@
       if (pressed) return;
       const cell = cells[i];
       const tensors = byLayer.get(cell.layer) || [];
-      panel.append(element('h3', {textContent: `Layer ${cell.label}: ${tensors.length} tensor${tensors.length === 1 ? '' : 's'}`
-        + (cell.note ? ', ' + cell.note : '')}));
+      const count = byLayer.size > 0 ? `${tensors.length} tensor${tensors.length === 1 ? '' : 's'}` : '';
+      const said = [count, cell.note || (count ? '' : 'nothing is said of it')].filter(Boolean).join(', ');
+      panel.append(element('h3', {textContent: `Layer ${cell.label}: ${said}`}));
       const plots = element('div', {className: 'plots'});
       for (const index of tensors) plots.append(plot(index));
       panel.append(plots);

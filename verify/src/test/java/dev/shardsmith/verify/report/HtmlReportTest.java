@@ -91,10 +91,11 @@ class HtmlReportTest {
         HtmlReport.write(SampleReports.diff(), folder.resolve("diff.html"));
         HtmlReport.write(SampleReports.inspect(), folder.resolve("inspect.html"));
         HtmlReport.write(SampleReports.verify(), folder.resolve("verify.html"));
+        HtmlReport.write(SampleReports.validate(), folder.resolve("validate.html"));
         HtmlReport.write(SampleReports.large(), folder.resolve("large.html"));
         try (var files = Files.list(folder)) {
             assertThat(files.map(Path::getFileName).map(Path::toString))
-                    .contains("diff.html", "inspect.html", "verify.html", "large.html");
+                    .contains("diff.html", "inspect.html", "verify.html", "validate.html", "large.html");
         }
         assertThat(Files.readString(folder.resolve("large.html"))).endsWith("</html>\n");
     }

@@ -150,6 +150,28 @@ final class SampleReports {
         return report.footer("shardsmith 0.1.0").build();
     }
 
+    /** A report of a validation, which lists no tensors. */
+    static ReportDocument validate() {
+        List<LayerCell> cells = new ArrayList<>();
+        for (int layer = 0; layer < 8; layer++) {
+            boolean wrong = layer == 4;
+            String note = wrong ? "the pattern says attention" : "";
+            cells.add(new LayerCell(layer, String.valueOf(layer), "M", wrong ? 1 : 0, note));
+        }
+        return ReportDocument.of("validate", "The checkpoint is not valid", Tone.BAD)
+                .subject("checkpoint", "/checkpoints/hybrid-8b/iter_0050000")
+                .fact("saved pattern", "MMMM*MMM")
+                .finding(new Finding(
+                        Severity.ERROR,
+                        "pattern-mismatch",
+                        "layer 4",
+                        "the pattern says attention, but the weights are those of a Mamba layer",
+                        "give the pattern that the checkpoint was trained with: --pattern"))
+                .layers(new LayerMap("against the pattern", Scale.DIFFERENCE, List.of(new Fact("M", "Mamba")), cells))
+                .footer("shardsmith 0.1.0")
+                .build();
+    }
+
     /** A report of an inspection with statistics. */
     static ReportDocument inspect() {
         RandomGenerator random = Cases.random(8);

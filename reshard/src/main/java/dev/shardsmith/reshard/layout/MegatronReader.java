@@ -91,6 +91,13 @@ final class MegatronReader {
             }
         }
         merge.unknown().forEach(view::addUnknown);
+        List<String> unmerged = merge.unknown().stream()
+                .filter(name -> !merged.containsKey(name))
+                .toList();
+        if (!unmerged.isEmpty()) {
+            view.addWarning("no rule says how the ranks share these parameters, which are not shown: "
+                    + String.join(", ", unmerged) + "; give --rule for each");
+        }
         checkArgs(args, sizes);
         return view.family(ModelView.Family.MEGATRON)
                 .description("Megatron legacy checkpoint, " + sizes + ", from " + folders.size() + " rank folders")

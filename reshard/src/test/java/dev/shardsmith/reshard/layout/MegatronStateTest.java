@@ -229,7 +229,10 @@ class MegatronStateTest {
     }
 
     @Test
-    void unknownTensorsAreAllNamedAtOnce() {
+    void unknownTensorsAreAllNamedAtOnce() throws Exception {
+        try (ModelView view = MegatronRuns.open(unknown())) {
+            assertThat(view.warnings()).anyMatch(text -> text.contains("not shown: decoder.layers.0.adapter.up, "));
+        }
         assertThatThrownBy(() -> runs.convert(unknown(), o -> o.tensor = OptionalInt.of(1)))
                 .hasMessageContaining("decoder.layers.0.adapter.up")
                 .hasMessageContaining("decoder.layers.0.adapter.down")

@@ -28,7 +28,8 @@ final class ScanCommand implements Command {
     public String description() {
         return "Reads a file, or all files below a folder, and reports what loading them with Python would import and call, "
                 + "and in what they differ from files that PyTorch writes. Nothing is run. Exits with 0 if everything was "
-                + "read and is harmless, with 1 if something speaks against loading, with 3 if not everything could be read.";
+                + "read and is harmless, with 1 if something speaks against loading, with 3 if not everything could be read. "
+                + "How to read files beyond the usual limits: docs/troubleshooting.md#limits.";
     }
 
     @Override

@@ -1,5 +1,7 @@
 package dev.shardsmith.formats.pickle;
 
+import dev.shardsmith.formats.LimitSetting;
+
 /**
  * How much a pickle may ask for before it is refused.
  *
@@ -17,10 +19,16 @@ public record PickleLimits(
     /** Three quarters of the heap: more would end in an out-of-memory error instead of a message. */
     private static final double SHARE_OF_HEAP = 0.75;
 
-    /** The limits that hold unless others are given. */
+    /** The limits that hold unless others are given, by the caller or by the user's {@link LimitSetting}. */
     public static PickleLimits defaults() {
+        long heap = (long) (Runtime.getRuntime().maxMemory() * SHARE_OF_HEAP);
         return new PickleLimits(
-                2 * GIB, 100_000_000, (long) (Runtime.getRuntime().maxMemory() * SHARE_OF_HEAP), GIB, 1 << 16, 1 << 10);
+                LimitSetting.of("pickle-bytes", 2 * GIB),
+                LimitSetting.of("memo-entries", 100_000_000),
+                LimitSetting.of("graph-bytes", heap),
+                LimitSetting.of("string-bytes", GIB),
+                1 << 16,
+                1 << 10);
     }
 
     /** These limits with another longest stream. */

@@ -1,6 +1,7 @@
 package dev.shardsmith.formats.pickle;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.LimitSetting;
 
 /** Where the reading of a pickle stands and what its graph weighs; says what is wrong at the current operation. */
 final class PickleMeter {
@@ -81,6 +82,7 @@ final class PickleMeter {
     }
 
     CheckpointException limit(String problem) {
-        return CheckpointException.of(CheckpointException.Kind.LIMIT, source + " at byte " + opOffset, problem);
+        return CheckpointException.of(CheckpointException.Kind.LIMIT, source + " at byte " + opOffset, problem)
+                .withHint(LimitSetting.ADVICE);
     }
 }

@@ -1,5 +1,6 @@
 package dev.shardsmith.formats.torch;
 
+import dev.shardsmith.formats.LimitSetting;
 import dev.shardsmith.formats.pickle.PickleLimits;
 
 /**
@@ -16,9 +17,16 @@ public record TorchLimits(long records, long directoryBytes, int nestedStreams, 
 
     private static final int MAX_DIMENSIONS = 64;
 
-    /** The limits that hold unless others are given. */
+    /** Streams inside streams are read by calls inside calls. */
+    private static final long MOST_NESTED = 64;
+
+    /** The limits that hold unless others are given, by the caller or by the user's {@link LimitSetting}. */
     public static TorchLimits defaults() {
-        return new TorchLimits(1_000_000, 1 << 28, 4, PickleLimits.defaults());
+        return new TorchLimits(
+                LimitSetting.of("records", 1_000_000),
+                LimitSetting.of("directory-bytes", 1 << 28),
+                (int) Math.min(MOST_NESTED, LimitSetting.of("nested-streams", 4)),
+                PickleLimits.defaults());
     }
 
     /** These limits with another number of entries. */

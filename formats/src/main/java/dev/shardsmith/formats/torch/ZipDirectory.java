@@ -2,6 +2,7 @@ package dev.shardsmith.formats.torch;
 
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.LimitSetting;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
@@ -117,15 +118,17 @@ record ZipDirectory(long offset, long size, long entries, long end, int commentL
     void checkClaims(ByteSource source, TorchLimits limits) throws CheckpointException {
         if (entries > limits.records()) {
             throw CheckpointException.of(
-                    CheckpointException.Kind.LIMIT,
-                    source.name(),
-                    "the archive has " + entries + " entries; the limit is " + limits.records());
+                            CheckpointException.Kind.LIMIT,
+                            source.name(),
+                            "the archive has " + entries + " entries; the limit is " + limits.records())
+                    .withHint(LimitSetting.ADVICE);
         }
         if (size > limits.directoryBytes()) {
             throw CheckpointException.of(
-                    CheckpointException.Kind.LIMIT,
-                    source.name(),
-                    "the central directory has " + size + " bytes; the limit is " + limits.directoryBytes());
+                            CheckpointException.Kind.LIMIT,
+                            source.name(),
+                            "the central directory has " + size + " bytes; the limit is " + limits.directoryBytes())
+                    .withHint(LimitSetting.ADVICE);
         }
         if (entries * ZipEntries.ENTRY_SIZE > size) {
             throw CheckpointException.malformed(

@@ -90,6 +90,20 @@ class LargeArchivesTest {
                 .hasMessageContaining("the limit is 100");
     }
 
+    @Test
+    void aLimitMayBeSetForTheWholeProgram() throws IOException {
+        ImageSource source = LargeArchives.threeTensors();
+        System.setProperty("shardsmith.limit.records", "7");
+        try {
+            assertThatThrownBy(() -> TorchFile.open(source))
+                    .hasMessageContaining("the limit is 7")
+                    .hasMessageContaining("raise the limit");
+        } finally {
+            System.clearProperty("shardsmith.limit.records");
+        }
+        assertThat(TorchFile.open(source).tensors()).hasSize(3);
+    }
+
     /** The same through a file with holes, its CRCs checked over all ten gibibytes. */
     @Test
     @Tag("large")

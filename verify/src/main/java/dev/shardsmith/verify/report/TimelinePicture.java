@@ -16,6 +16,9 @@ public final class TimelinePicture {
     private static final int LANE = 26;
     private static final int TOP = 40;
     private static final int TICKS = 10;
+    /** In pixels. */
+    private static final double SMALLEST_GAP = 1;
+
     private static final String[] COLOURS = {"#3b6fb6", "#d98032"};
 
     /** A row of the picture. */
@@ -63,29 +66,45 @@ public final class TimelinePicture {
         return svg.append("</svg>\n").toString();
     }
 
-    /** Neighbouring layers have different colours; a layer's name shows when the pointer rests on it. */
+    /**
+     * Neighbouring layers have different colours; a layer's name shows when the pointer rests on it. Gaps that nobody could see
+     * are not drawn: a large model has thousands.
+     */
     private static void lane(StringBuilder svg, Timeline timeline, Lane lane, int y, double scale) {
         line(svg, "<text x=\"8\" y=\"%d\">%s</text>", y + LANE - 10, lane.name());
-        String label = "";
+        Timeline.Span open = null;
         int layers = 0;
         for (Timeline.Span span : timeline.spans()) {
             if (span.activity() != lane.activity() || span.side() != lane.side()) {
                 continue;
             }
-            layers += span.label().equals(label) ? 0 : 1;
-            label = span.label();
-            line(
-                    svg,
-                    "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>%s: %.3f to %.3f s</title></rect>",
-                    LEFT + span.from() * scale,
-                    y,
-                    (span.to() - span.from()) * scale,
-                    LANE - 6,
-                    COLOURS[layers % COLOURS.length],
-                    label.replace("&", "&amp;").replace("<", "&lt;"),
-                    span.from(),
-                    span.to());
+            if (open != null && span.label().equals(open.label()) && (span.from() - open.to()) * scale < SMALLEST_GAP) {
+                open = new Timeline.Span(lane.activity(), lane.side(), open.label(), open.from(), span.to(), 0);
+                continue;
+            }
+            if (open != null) {
+                bar(svg, open, y, scale, layers);
+                layers += span.label().equals(open.label()) ? 0 : 1;
+            }
+            open = span;
         }
+        if (open != null) {
+            bar(svg, open, y, scale, layers);
+        }
+    }
+
+    private static void bar(StringBuilder svg, Timeline.Span span, int y, double scale, int layers) {
+        line(
+                svg,
+                "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>%s: %.3f to %.3f s</title></rect>",
+                LEFT + span.from() * scale,
+                y,
+                (span.to() - span.from()) * scale,
+                LANE - 6,
+                COLOURS[layers % COLOURS.length],
+                span.label().replace("&", "&amp;").replace("<", "&lt;"),
+                span.from(),
+                span.to());
     }
 
     private static void line(StringBuilder svg, String format, Object... values) {

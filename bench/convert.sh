@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Times conversions of a random checkpoint in memory, against cp -r of the same bytes in the same run.
 #
-#   bench/convert.sh [GIB]      size of the checkpoint, 4 if not given; needs four times as much in /dev/shm
+#   bench/convert.sh [GIB]      size of the checkpoint, 4 if not given; needs five times as much in /dev/shm
 #   SHARDSMITH_PYTORCH=FOLDER   also times the merge with real PyTorch, see .ci/real-pytorch.sh
 #
 # Prints a row for each conversion: seconds, GB/s of bytes written, and the ratio to cp -r of the source. Each is the best
@@ -53,6 +53,16 @@ measure 'TP1 -> TP8' "$place/tp1" --tp 8 --pp 1
 layers=$(printf '%s' "$pattern" | wc -c)
 measure 'PP1 -> PP3, uneven' "$place/tp1" --tp 1 --pp 3 \
   --pp-layers "$((layers / 2)),$((layers / 4)),$((layers - layers / 2 - layers / 4))"
+measure 'TP1 -> torch_dist TP4' "$place/tp1" --to torch_dist --tp 4 --pp 1
+mv "$place/out" "$place/dist"
+measure 'torch_dist -> Hugging Face' "$place/dist" --to huggingface
+mv "$place/out" "$place/folder"
+measure 'torch_dist TP4 -> TP2 PP2' "$place/dist" --to torch_dist --tp 2 --pp 2
+rm -rf "$place/dist"
+measure 'Hugging Face -> TP2' "$place/folder" --to megatron --tp 2 --pp 1
+measure 'Hugging Face, 1 GB shards' "$place/folder" --to huggingface --max-shard-size 1G
+measure 'Hugging Face -> safetensors' "$place/folder" --to safetensors
+rm -rf "$place/folder"
 
 echo
 echo 'peak resident set:'

@@ -17,7 +17,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -35,6 +37,7 @@ public final class DcpCheckpoint {
     private final Path folder;
     private final DcpMetadata metadata;
     private final DcpItems items;
+    private final Map<Integer, RowOrder> orders = new ConcurrentHashMap<>();
 
     private DcpCheckpoint(FilePool pool, Path folder, DcpMetadata metadata) {
         this.folder = folder;
@@ -101,6 +104,12 @@ public final class DcpCheckpoint {
 
     DcpMetadata metadata() {
         return metadata;
+    }
+
+    /** Rows of an entry's chunks that may hold an index of the first dimension. */
+    int[] rowsAt(int entry, long index) {
+        return orders.computeIfAbsent(entry, number -> RowOrder.of(metadata, number))
+                .rowsAt(index);
     }
 
     StoredTensor tensorAt(int entry, int row) throws IOException {

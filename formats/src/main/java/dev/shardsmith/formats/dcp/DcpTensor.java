@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
 import java.util.AbstractList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -79,6 +80,21 @@ public final class DcpTensor {
             return FlattenedRanges.pieces(this);
         }
         return chunks().stream()
+                .filter(chunk -> !chunk.isEmpty())
+                .map(DcpPiece::of)
+                .toList();
+    }
+
+    /**
+     * The boxes of {@link #pieces} that may hold an index of the first dimension: of a tensor of stacked layers or experts, those
+     * of one.
+     */
+    public List<DcpPiece> piecesAt(long index) throws CheckpointException {
+        if (isFlattened()) {
+            return FlattenedRanges.pieces(this);
+        }
+        return Arrays.stream(checkpoint.rowsAt(entry, index))
+                .mapToObj(row -> new DcpChunk(checkpoint, entry, row))
                 .filter(chunk -> !chunk.isEmpty())
                 .map(DcpPiece::of)
                 .toList();

@@ -112,6 +112,60 @@ final class TorchDistReader {
 
     private ModelView read(Commit commit) throws IOException {
         readCommonState();
+        if (commit == Commit.DAMAGED) {
+            view.addWarning("metadata.json is damaged: it names no form of the data; Megatron would not load this"
+                    + " checkpoint, and a crash while it was saved may have left it so");
+        }
+        boolean megatron = isMegatron(checkpoint);
+        if (megatron && commit == Commit.ABSENT) {
+            view.addWarning(
+                    "there is no metadata.json, which Megatron writes last: to Megatron the checkpoint is unfinished");
+        }
+        view.iterationFolder(folder.toAbsolutePath().normalize().getFileName().toString());
+        return megatron ? megatron() : plain();
+    }
+
+    /** Tensors of no known model, under their own names and in their own order. */
+    private ModelView plain() throws IOException {
+        Map<String, LogicalTensor> held = new LinkedHashMap<>();
+        for (DcpTensor tensor : checkpoint.tensors()) {
+            LogicalTensor logical = LogicalTensor.lazy(
+                    tensor.name(),
+                    dtype(tensor),
+                    tensor.logicalShape(),
+                    tensor.chunks().size() + " chunks",
+                    () -> pieces(tensor));
+            held.put(logical.name(), logical);
+            view.add(logical);
+        }
+        view.paths(checkpoint::path);
+        for (String name : checkpoint.objects()) {
+            view.addItem(new OpaqueItem(name, checkpoint.path(name), Optional.of(() -> checkpoint.objectBytes(name))));
+        }
+        ModelState state = new ModelState(entries, stateTensors);
+        view.addRank(new RankShard(0, 0, 0, 0, held, state));
+        return view.family(ModelView.Family.PLAIN)
+                .description("PyTorch distributed checkpoint")
+                .state(state)
+                .build();
+    }
+
+    private static List<Piece> pieces(DcpTensor tensor) throws IOException {
+        List<Piece> pieces = new ArrayList<>();
+        DistSource whole = new DistSource(tensor.name(), new long[0], 0);
+        for (DcpPiece chunk : tensor.pieces()) {
+            addPiece(whole, chunk, pieces);
+        }
+        return pieces;
+    }
+
+    private static DType dtype(DcpTensor tensor) throws CheckpointException {
+        return tensor.dtype()
+                .orElseThrow(() -> CheckpointException.of(
+                        Kind.UNSUPPORTED, tensor.name(), "its element type " + tensor.dtypeName() + " is not known"));
+    }
+
+    private ModelView megatron() throws IOException {
         Optional<MegatronArgs> args = Optional.ofNullable(entries.get("args")).flatMap(MegatronArgs::of);
         boolean newest = checkpoint.hasObject(COMMON);
         Map<String, DcpTensor> stored = modelTensors();
@@ -134,50 +188,25 @@ final class TorchDistReader {
                 view.addExtraState(extraStates.get(name));
             }
         }
-        boolean megatron = isMegatron(checkpoint);
-        if (!megatron) {
-            items();
-        }
         if (shapes.keySet().stream().anyMatch(DistKeys::isStacked)) {
             view.stackedLayers();
         }
-        if (megatron) {
-            boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
-            MegatronDivisions.of(logical, gated, options.rules()).unknown().forEach(view::addUnknown);
-        }
+        boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
+        MegatronDivisions.of(logical, gated, options.rules()).unknown().forEach(view::addUnknown);
         readGenerators();
         ModelState state = new ModelState(entries, stateTensors);
         view.addRank(new RankShard(0, 0, 0, 0, tensors, state));
-        if (args.isEmpty() && megatron) {
+        if (args.isEmpty()) {
             view.addWarning("there are no saved options ('args')");
         }
-        if (commit == Commit.DAMAGED) {
-            view.addWarning("metadata.json is damaged: it names no form of the data; Megatron would not load this"
-                    + " checkpoint, and a crash while it was saved may have left it so");
-        } else if (commit == Commit.ABSENT && megatron) {
-            view.addWarning(
-                    "there is no metadata.json, which Megatron writes last: to Megatron the checkpoint is unfinished");
-        }
         Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
-        return view.family(megatron ? ModelView.Family.MEGATRON : ModelView.Family.PLAIN)
-                .description((megatron
-                                ? "Megatron torch_dist checkpoint, saved by " + sizes
-                                : "PyTorch distributed checkpoint")
+        return view.family(ModelView.Family.MEGATRON)
+                .description("Megatron torch_dist checkpoint, saved by " + sizes
                         + (prefix.isEmpty() ? "" : ", key prefix '" + prefix + "'"))
                 .parallelism(sizes)
                 .pattern(args.flatMap(MegatronArgs::pattern))
-                .iterationFolder(
-                        folder.toAbsolutePath().normalize().getFileName().toString())
                 .state(state)
                 .build();
-    }
-
-    /** What an unknown model's checkpoint has besides tensors, and where in the state dict everything lies. */
-    private void items() {
-        view.paths(checkpoint::path);
-        for (String name : checkpoint.objects()) {
-            view.addItem(new OpaqueItem(name, checkpoint.path(name), Optional.of(() -> checkpoint.objectBytes(name))));
-        }
     }
 
     private static Parallelism sizes(MegatronArgs args) {
@@ -197,9 +226,8 @@ final class TorchDistReader {
             }
         }
         Map<String, DcpTensor> stored = new LinkedHashMap<>();
-        boolean megatron = isMegatron(checkpoint);
         for (DcpTensor tensor : checkpoint.tensors()) {
-            if (megatron && OPTIMIZER.matcher(tensor.name()).lookingAt()) {
+            if (OPTIMIZER.matcher(tensor.name()).lookingAt()) {
                 entries.putIfAbsent("optimizer", PyNone.NONE);
             } else {
                 stored.put(
@@ -213,17 +241,16 @@ final class TorchDistReader {
     private LogicalTensor tensor(String name, DistKeys.Entry entry, Map<String, DcpTensor> stored)
             throws CheckpointException {
         DcpTensor first = stored.get(entry.sources().get(0).key());
-        DType dtype = first.dtype()
-                .orElseThrow(() -> CheckpointException.of(
-                        Kind.UNSUPPORTED, first.name(), "its element type " + first.dtypeName() + " is not known"));
         return LogicalTensor.lazy(
-                name, dtype, entry.shape(), first.chunks().size() + " chunks", () -> pieces(entry, stored));
+                name, dtype(first), entry.shape(), first.chunks().size() + " chunks", () -> pieces(entry, stored));
     }
 
     private static List<Piece> pieces(DistKeys.Entry entry, Map<String, DcpTensor> stored) throws IOException {
         List<Piece> pieces = new ArrayList<>();
         for (DistSource source : entry.sources()) {
-            for (DcpPiece chunk : stored.get(source.key()).pieces()) {
+            DcpTensor tensor = stored.get(source.key());
+            boolean stacked = source.leading().length > 0;
+            for (DcpPiece chunk : stacked ? tensor.piecesAt(source.leading()[0]) : tensor.pieces()) {
                 addPiece(source, chunk, pieces);
             }
         }

@@ -69,10 +69,13 @@ public final class CheckpointModels {
     private static List<NamedWeights> ranks(ModelView view, List<Remainder.Copy> copies) throws CheckpointException {
         Map<Integer, Map<String, NamedWeights.Entry>> byRank = new TreeMap<>();
         for (RankShard shard : view.ranks()) {
-            Map<String, NamedWeights.Entry> own = byRank.computeIfAbsent(shard.tensor(), t -> new LinkedHashMap<>());
             shard.tensors().forEach((name, tensor) -> {
+                // Experts may be divided among fewer tensor ranks; a rank's number among those is the remainder.
+                boolean expert = name.contains(".mlp.experts.");
+                int rank = expert ? shard.tensor() % view.parallelism().expertTensor() : shard.tensor();
                 NamedWeights.Entry entry = entry(tensor);
-                NamedWeights.Entry before = own.putIfAbsent(name, entry);
+                NamedWeights.Entry before =
+                        byRank.computeIfAbsent(rank, t -> new LinkedHashMap<>()).putIfAbsent(name, entry);
                 if (before != null) {
                     copies.add(Leftovers.copy(name, place(shard), before.source(), entry.source()));
                 }

@@ -2,7 +2,12 @@ package dev.shardsmith.verify.family;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.shardsmith.reshard.execute.ExecutionOptions;
+import dev.shardsmith.reshard.execute.PlanExecutor;
 import dev.shardsmith.reshard.layout.Checkpoints;
+import dev.shardsmith.reshard.layout.Conversion;
+import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.view.ExpertForm;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.testdata.TestData;
@@ -13,8 +18,12 @@ import dev.shardsmith.verify.forward.CpuBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 final class CheckpointModelsTest {
 
@@ -36,6 +45,28 @@ final class CheckpointModelsTest {
             CheckReport report = new ForwardCheck(new CpuBackend(), first, second, CheckOptions.DEFAULT).run(row -> {});
             assertThat(report.firstDivergence()).isEmpty();
             assertThat(report.rows()).hasSize(6);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ExpertForm.class)
+    void expertsOnFewerTensorRanksComputeTheSameInEveryForm(ExpertForm form, @TempDir Path folder) throws Exception {
+        ConversionOptions.Builder options = new ConversionOptions.Builder();
+        options.tensor = OptionalInt.of(2);
+        options.expert = OptionalInt.of(2);
+        options.expertTensor = OptionalInt.of(1);
+        options.experts = Optional.of(form);
+        Path out = folder.resolve("out");
+        try (ModelView a =
+                Checkpoints.open(path("megatron-legacy/current_moe_swiglu_tied/tp1pp1"), OpenOptions.defaults())) {
+            PlanExecutor.execute(Conversion.plan(a, options.build()), out, ExecutionOptions.defaults());
+            try (ModelView b = Checkpoints.open(out, OpenOptions.defaults())) {
+                LayeredModel first = CheckpointModels.of(a, Map.of());
+                LayeredModel second = CheckpointModels.of(b, Map.of());
+                CheckReport report =
+                        new ForwardCheck(new CpuBackend(), first, second, CheckOptions.DEFAULT).run(row -> {});
+                assertThat(report.firstDivergence()).isEmpty();
+            }
         }
     }
 

@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.stream.Stream;
+import java.util.zip.Deflater;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -161,6 +162,17 @@ class TorchScanTest {
         assertFinding(TestZip.torch(pickle, TestZip.Entry.of("m/data/0", new byte[15])), "storage-size-mismatch");
         assertFinding(TestZip.torch(pickle), "missing-record");
         assertFinding(TestZip.torch(pickle, storage).withComment("hello"), "comment");
+        assertFinding(TestZip.torch(pickle, storage.withLocalMethod(8)), "header-mismatch");
+        assertFinding(TestZip.torch(pickle, storage.packed(deflated(new byte[16]))), "compressed-record");
+        byte[] archive = TestZip.torch(pickle, storage).bytes();
+        byte[] prefixed = new byte[archive.length + 6];
+        System.arraycopy(archive, 0, prefixed, 6, archive.length);
+        prefixed[0] = 'P';
+        prefixed[1] = 'K';
+        prefixed[2] = 3;
+        prefixed[3] = 4;
+        assertThat(TorchScan.scan(ByteSource.of("test.pt", prefixed)).findings())
+                .anySatisfy(finding -> assertThat(finding.code()).isEqualTo("leading-bytes"));
         byte[] twice = Arrays.copyOf(pickle, pickle.length * 2);
         System.arraycopy(pickle, 0, twice, pickle.length, pickle.length);
         assertFinding(TestZip.torch(twice, storage), "trailing-bytes");
@@ -188,6 +200,16 @@ class TorchScanTest {
     @Test
     void anEmptyFolderIsNotCalledClean(@TempDir Path folder) throws IOException {
         assertThat(TorchScan.scan(folder).verdict()).isEqualTo(ScanReport.Verdict.INCONCLUSIVE);
+    }
+
+    private static byte[] deflated(byte[] content) {
+        Deflater deflater = new Deflater(Deflater.BEST_COMPRESSION, true);
+        deflater.setInput(content);
+        deflater.finish();
+        byte[] packed = new byte[64];
+        int length = deflater.deflate(packed);
+        deflater.end();
+        return Arrays.copyOf(packed, length);
     }
 
     private static void assertFinding(TestZip zip, String code) {

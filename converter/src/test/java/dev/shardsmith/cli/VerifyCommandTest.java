@@ -139,4 +139,26 @@ final class VerifyCommandTest {
         assertThat(whole.exit()).isEqualTo(ExitCode.INPUT);
         assertThat(whole.err()).contains("no forward pass is known for decoder.layers.1.self_attention.");
     }
+
+    @Test
+    void aTimelineIsDrawnAndTold() throws Exception {
+        Path picture = folder.resolve("time.svg");
+        CommandRun run = CommandRun.of(
+                "verify",
+                PLAIN.resolve("tp2pp2").toString(),
+                PLAIN.resolve("tp1pp1").toString(),
+                "--device",
+                "cpu",
+                "--timeline",
+                picture.toString(),
+                "--json");
+
+        JsonNode timeline = run.json().get("timeline");
+        assertThat(timeline.get("bytes").asLong()).isPositive();
+        assertThat(timeline.get("read").asDouble())
+                .isPositive()
+                .isLessThanOrEqualTo(timeline.get("seconds").asDouble());
+        assertThat(timeline.get("spans").findValuesAsText("side")).contains("A", "B");
+        assertThat(Files.readString(picture)).startsWith("<svg").endsWith("</svg>\n");
+    }
 }

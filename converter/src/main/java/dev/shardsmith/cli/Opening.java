@@ -23,7 +23,7 @@ final class Opening {
             Flags.value(
                     "file-pattern",
                     "PATTERN",
-                    "how rank files are named, such as 'model.tp{rank}-of-{world}.pt'; * and ? stand for other "
+                    "how rank files are named, such as 'tp{rank}-of-{world}.pt'; * and ? stand for other "
                             + "characters; without it, names and tensors tell"));
 
     private Opening() {}

@@ -37,25 +37,49 @@ compare_files() {
   (cd "$place/tp2" && find . -type f) | while read -r file; do cmp "$place/tp2/$file" "$place/copy/$file"; done
 }
 
+# row NAME NANOSECONDS BYTES [PEER NANOSECONDS]
 row() {
-  awk -v n="$1" -v t="$2" -v b="$bytes" -v o="$3" -v c="$4" 'BEGIN {
+  awk -v n="$1" -v t="$2" -v b="$3" -v o="${4:-}" -v c="${5:-}" 'BEGIN {
     printf "%-40s %6.2f s  %5.2f GB/s", n, t / 1e9, b / t
     if (o != "") printf "  %s %6.2f s  ratio %.2f", o, c / 1e9, t / c
     print "" }'
 }
 
+# A diff reads two checkpoints: GB/s are of one side's bytes, and of both sides' where the row says so.
 theirs=$(best compare_files)
-row 'diff, same layout, equal' "$(best ./shardsmith diff "$place/tp2" "$place/copy" --quiet)" cmp "$theirs"
+row 'diff, same layout, equal' "$(best ./shardsmith diff "$place/tp2" "$place/copy" --quiet)" "$bytes" cmp "$theirs"
 rm -rf "$place/copy"
 ./shardsmith convert "$place/tp2" "$place/tp4" --tp 4 --quiet > /dev/null
-row 'diff, TP2 against TP4, equal' "$(best ./shardsmith diff "$place/tp2" "$place/tp4" --quiet)" '' ''
+took=$(best ./shardsmith diff "$place/tp2" "$place/tp4" --quiet)
+row 'diff, TP2 against TP4, equal' "$took" "$bytes"
+row '  both sides counted' "$took" $((2 * bytes))
 rm -rf "$place/tp4"
 ./shardsmith sample "$place/other" "${sizes[@]}" --seed 2 --tp 1 > /dev/null
-row 'diff, TP2 against TP1, all values differ' "$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet)" '' ''
+took=$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet)
+row 'diff, TP2 against TP1, all values differ' "$took" "$bytes"
+row '  both sides counted' "$took" $((2 * bytes))
+took=$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet --rtol 0.01 --atol 0.001)
+row 'the same with tolerances, both sides' "$took" $((2 * bytes))
 rm -rf "$place/other"
 
 digest() { find "$place/tp2" -type f -exec sha256sum {} +; }
+digest_in_parallel() { find "$place/tp2" -type f -print0 | xargs -0 -n 1 -P "$(nproc)" sha256sum; }
 theirs=$(best digest)
 row 'manifest, one worker' \
-  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --workers 1 --quiet)" sha256sum "$theirs"
-row 'manifest, all workers' "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --quiet)" sha256sum "$theirs"
+  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --workers 1 --quiet)" "$bytes" sha256sum "$theirs"
+theirs=$(best digest_in_parallel)
+row 'manifest, all workers' \
+  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --quiet)" "$bytes" "sha256sum, $(nproc) at a time" "$theirs"
+
+# The peak of resident memory does not depend on the size of the checkpoint.
+for command in "diff $place/tp2 $place/tp2" "manifest $place/tp2 -o $place/m" "inspect $place/tp2 --stats"; do
+  # shellcheck disable=SC2086  # words of a command
+  ./shardsmith $command --quiet > /dev/null &
+  child=$! peak=0
+  while [ -r "/proc/$child/status" ] && now_held=$(awk '/^VmHWM/ { print $2 }' "/proc/$child/status") && [ -n "$now_held" ]; do
+    [ "$now_held" -gt "$peak" ] && peak=$now_held
+    sleep 0.05
+  done
+  wait "$child"
+  printf '%-40s %6d MiB resident at most\n' "${command%% *}" $((peak / 1024))
+done

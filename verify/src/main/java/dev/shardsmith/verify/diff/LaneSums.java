@@ -17,8 +17,12 @@ final class LaneSums {
     private final double[] squaredDifferences = new double[ElementDecoder.CHUNK];
     private final double[] bothSquares = new double[ElementDecoder.CHUNK];
 
+    /** Places in use since the sums began: all the others are 0. */
+    private int used;
+
     /** Adds {@code count} pairs. */
     void add(double[] left, double[] right, int count) {
+        used = Math.max(used, count);
         products(left, right, count, products);
         products(left, left, count, leftSquares);
         products(right, right, count, rightSquares);
@@ -27,6 +31,7 @@ final class LaneSums {
 
     /** Adds {@code count} values that are the same on both sides. */
     void addSame(double[] values, int count) {
+        used = Math.max(used, count);
         products(values, values, count, bothSquares);
     }
 
@@ -50,11 +55,12 @@ final class LaneSums {
         result.leftSquares += drain(leftSquares) + same;
         result.rightSquares += drain(rightSquares) + same;
         result.squaredDifferences += drain(squaredDifferences);
+        used = 0;
     }
 
-    private static double drain(double[] sums) {
+    private double drain(double[] sums) {
         double total = 0;
-        for (int i = 0; i < sums.length; i++) {
+        for (int i = 0; i < used; i++) {
             total += sums[i];
             sums[i] = 0;
         }

@@ -74,6 +74,9 @@ record CheckpointSummary(
                 for (Piece piece : tensor.pieces()) {
                     StoredTensor data = piece.data();
                     Optional<ByteSource.FileRange> range = data.source().inFile();
+                    if (range.isPresent() && range.get().offset() == 0) {
+                        continue; // the whole of a safetensors file, whose format leaves no room for anything else
+                    }
                     Object storage =
                             range.isPresent() ? range.get() : data.source().name();
                     long size = unseen.containsKey(storage)

@@ -42,7 +42,11 @@ final class ConversionFlags {
                     "keep|fp32|bf16|fp16",
                     "element type of the weights; A_log, D, dt_bias and router biases stay fp32 where they are"),
             Flags.flag("cast-sensitive", "with --dtype, cast A_log, D, dt_bias and router biases too"),
-            Flags.value("optimizer", "keep|drop", "what becomes of the optimizer's state"),
+            Flags.value(
+                    "optimizer",
+                    "keep|drop",
+                    "the optimizer's state of a Megatron checkpoint, which no target has a place for: drop, the default, "
+                            + "names it and goes on; keep refuses where there is one"),
             Flags.value("extra-state", "keep|drop|empty", "what becomes of the state of Transformer Engine's modules"),
             Flags.value("conv1d-naming", "keep|old|new", "spelling of conv1d.weight (old) or conv1d_weight (new)"),
             Flags.value("tie", "keep|drop|materialise", "what becomes of an output layer tied to the embedding"),
@@ -112,7 +116,7 @@ final class ConversionFlags {
             throw new UsageException("--cast-sensitive casts nothing without --dtype; give --dtype fp32, bf16 or fp16");
         }
         wanted.multipleOf = line.longNumber("multiple-of", 1);
-        wanted.optimizer = keep(line.choice("optimizer", "keep", List.of("keep", "drop")));
+        wanted.optimizer = keep(line.choice("optimizer", "drop", List.of("keep", "drop")));
         wanted.extraState = keep(line.choice("extra-state", "keep", List.of("keep", "drop", "empty")));
         wanted.convNaming = switch (line.choice("conv1d-naming", "keep", List.of("keep", "old", "new"))) {
             case "old" -> ConvNaming.OLD;

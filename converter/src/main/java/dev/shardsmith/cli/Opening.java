@@ -1,5 +1,6 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.formats.safetensors.SafetensorsFile.TrailingBytes;
 import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.rule.UserRule;
@@ -24,7 +25,8 @@ final class Opening {
                     "file-pattern",
                     "PATTERN",
                     "how rank files are named, such as 'tp{rank}-of-{world}.pt'; * and ? stand for other "
-                            + "characters; without it, names and tensors tell"));
+                            + "characters; without it, names and tensors tell"),
+            Flags.flag("tolerate-trailing", "take no notice of bytes after the last tensor of a safetensors file"));
 
     private Opening() {}
 
@@ -46,7 +48,8 @@ final class Opening {
                 line.longNumber("iteration", 0),
                 rules,
                 line.values("allow-missing").stream().map(Glob::of).toList(),
-                line.value("file-pattern"));
+                line.value("file-pattern"),
+                line.has("tolerate-trailing") ? TrailingBytes.TOLERATE : TrailingBytes.REFUSE);
     }
 
     /** One line on what a checkpoint was taken for. */

@@ -62,7 +62,7 @@ public final class Checkpoints {
         boolean plain = options.layout().equals(Optional.of(Layout.PT))
                 || options.layout().equals(Optional.of(Layout.SAFETENSORS));
         if (plain && Files.isRegularFile(path)) {
-            return PlainFiles.read(path, pool);
+            return PlainFiles.read(path, pool, options);
         }
         CheckpointLocation location = CheckpointFolder.locate(path, options.iteration(), options.filePattern());
         if (location instanceof MegatronLegacy legacy) {
@@ -85,7 +85,7 @@ public final class Checkpoints {
             MambaSsm files = ranks(Optional.of(mamba), pool).orElseThrow(() -> noModel(mamba));
             return MambaReader.read(path, files, pool, options);
         }
-        return PlainFiles.read(location.path(), pool);
+        return PlainFiles.read(location.path(), pool, options);
     }
 
     /** Files that are numbered like ranks, as what their tensors make them. */

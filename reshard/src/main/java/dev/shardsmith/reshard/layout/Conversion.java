@@ -3,10 +3,13 @@ package dev.shardsmith.reshard.layout;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
+import dev.shardsmith.reshard.plan.Dropped;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelView.Layout;
+import dev.shardsmith.reshard.view.OptimizerContent;
 import java.io.IOException;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -32,11 +35,30 @@ public final class Conversion {
         UnusableOptions.refuse(options, source.family(), to);
         requireComplete(source, options);
         requireMerged(source);
-        Plan plan = changed(source, options, to);
+        Plan plan = withoutOptimizer(source, options, changed(source, options, to));
         return source.missing().isEmpty()
                 ? plan
                 : plan.withNote("missing in the source, as accepted: "
                         + String.join(", ", source.missing().keySet()));
+    }
+
+    /** The state of an optimizer is laid out for the run that saved it; it is never lost without a word. */
+    private static Plan withoutOptimizer(ModelView source, ConversionOptions options, Plan plan)
+            throws CheckpointException {
+        if (source.family() != Family.MEGATRON || !source.state().entries().containsKey("optimizer")) {
+            return plan;
+        }
+        OptimizerContent content = source.optimizer();
+        String what = "the optimizer's state (" + content.tensors() + " tensors)";
+        if (options.optimizer() == Keep.KEEP) {
+            throw CheckpointException.of(
+                            Kind.REFUSED,
+                            source.path().toString(),
+                            what + " cannot be kept: it is flattened and divided for the run that saved it")
+                    .withHint("--optimizer drop writes the weights without it");
+        }
+        return plan.withDropped(new Dropped(
+                what, 0, content.bytes(), "it is laid out for the run that saved it; only the model is converted"));
     }
 
     /** The plan, of a model that the target's family must see as its own if it comes from the other one. */

@@ -63,7 +63,7 @@ final class HuggingFaceReader {
             config = Json.readObject(pool.file(location.config().get()));
             view.config(config);
         }
-        weights = WeightFiles.open(pool, location.weights());
+        weights = WeightFiles.open(pool, location.weights(), options.trailingBytes());
         weights.describe(view);
         checkIndex();
         String type = String.valueOf(config.get("model_type"));

@@ -57,8 +57,9 @@ final class MambaReader {
         }
         List<Map<String, StoredTensor>> ranks = new ArrayList<>();
         for (List<Path> files : location.ranks()) {
-            WeightFiles weights = WeightFiles.open(pool, files);
+            WeightFiles weights = WeightFiles.open(pool, files, options.trailingBytes());
             weights.warnings().forEach(view::addWarning);
+            weights.tellUnreadable(view);
             ranks.add(weights.tensors());
         }
         view.config(fields).description(location.explanation());

@@ -251,9 +251,6 @@ final class MegatronGoal {
     void note(TargetLayout layout) {
         moves.notes().forEach(layout::addNote);
         stages.notes().forEach(layout::addNote);
-        if (source.state().entries().containsKey("optimizer")) {
-            layout.addDropped(new Dropped("optimizer", 0, 0, "optimizer state is not converted"));
-        }
         int lost = source.extraStates().size() - extraStates.size();
         if (lost > 0) {
             String reason = options.extraState() == Keep.DROP ? "--extra-state drop" : "their modules are left out";

@@ -80,6 +80,7 @@ final class MegatronReader {
         Parallelism sizes = new Parallelism(
                 grid.tensor(), grid.pipeline(), Math.max(1, virtual), grid.expert(), grid.expertTensor());
         gather(args);
+        files.values().forEach(file -> file.optimizerTensors().forEach(view::addOptimizerTensor));
         merge.merge(sizes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
         Map<String, LogicalTensor> merged = new LinkedHashMap<>();
         merge.tensors().forEach(tensor -> merged.put(tensor.name(), tensor));

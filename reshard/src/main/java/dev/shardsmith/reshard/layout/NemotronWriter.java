@@ -14,7 +14,6 @@ import dev.shardsmith.reshard.family.NemotronNames;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
-import dev.shardsmith.reshard.plan.Dropped;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.Planner;
 import dev.shardsmith.reshard.plan.TargetLayout;
@@ -106,9 +105,6 @@ final class NemotronWriter {
                 .map(name -> renamed.getOrDefault(name, name))
                 .toList();
         layout.addFile(MegatronSidecar.image(source, sidecarEntries(), names, layout));
-        if (source.state().entries().containsKey("optimizer")) {
-            layout.addDropped(new Dropped("optimizer", 0, 0, "a Hugging Face folder has no optimizer state"));
-        }
     }
 
     private Map<String, Object> config(Map<String, Shape> shapes, boolean tied) {

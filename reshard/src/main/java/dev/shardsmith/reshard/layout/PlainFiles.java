@@ -21,6 +21,7 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.ModelViewBuilder;
+import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -37,10 +38,10 @@ final class PlainFiles {
     private PlainFiles() {}
 
     /** Opens one file. */
-    static ModelView read(Path path, FilePool pool) throws IOException {
+    static ModelView read(Path path, FilePool pool, OpenOptions options) throws IOException {
         boolean safetensors = SafetensorsFile.looksLike(pool.file(path));
         ModelViewBuilder view = new ModelViewBuilder(path, pool, safetensors ? Layout.SAFETENSORS : Layout.PT);
-        WeightFiles weights = WeightFiles.open(pool, List.of(path));
+        WeightFiles weights = WeightFiles.open(pool, List.of(path), options.trailingBytes());
         weights.describe(view);
         Map<String, LogicalTensor> held = new LinkedHashMap<>();
         for (Map.Entry<String, StoredTensor> entry : weights.tensors().entrySet()) {

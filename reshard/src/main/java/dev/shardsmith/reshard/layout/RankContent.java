@@ -5,6 +5,7 @@ import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
+import dev.shardsmith.formats.safetensors.SafetensorsFile.TrailingBytes;
 import dev.shardsmith.reshard.family.MambaNames;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -27,7 +28,9 @@ final class RankContent {
     static Optional<MambaSsm> of(MambaSsm location, FilePool pool) throws IOException {
         List<Set<String>> names = new ArrayList<>();
         for (List<Path> rank : location.ranks()) {
-            names.add(new LinkedHashSet<>(WeightFiles.open(pool, rank).tensors().keySet()));
+            names.add(new LinkedHashSet<>(WeightFiles.open(pool, rank, TrailingBytes.TOLERATE)
+                    .tensors()
+                    .keySet()));
         }
         if (names.stream().flatMap(Set::stream).noneMatch(MambaNames::isLayer)) {
             return Optional.empty();

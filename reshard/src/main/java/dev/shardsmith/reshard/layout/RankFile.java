@@ -127,6 +127,15 @@ final class RankFile {
                 .flatMap(TorchTensor::data);
     }
 
+    /** Sizes in bytes of the optimizer's tensors. */
+    List<Long> optimizerTensors() {
+        return file.tensors().stream()
+                .filter(tensor -> tensor.name().startsWith("optimizer"))
+                .flatMap(tensor -> tensor.tensor().data().stream())
+                .map(StoredTensor::bytes)
+                .toList();
+    }
+
     /** The tensors outside of the model and the optimizer, by their node. */
     Map<PyValue, StoredTensor> stateTensors() {
         Map<PyValue, StoredTensor> tensors = new LinkedHashMap<>();

@@ -129,6 +129,12 @@ final class TorchDistReader {
     private ModelView plain() throws IOException {
         Map<String, LogicalTensor> held = new LinkedHashMap<>();
         for (DcpTensor tensor : checkpoint.tensors()) {
+            if (tensor.dtype().isEmpty()) {
+                String reason = "its element type " + tensor.dtypeName() + " is not known";
+                view.addMissing(tensor.name(), reason);
+                view.addWarning(tensor.name() + " is not shown: " + reason);
+                continue;
+            }
             LogicalTensor logical = LogicalTensor.lazy(
                     tensor.name(),
                     dtype(tensor),
@@ -157,6 +163,13 @@ final class TorchDistReader {
             addPiece(whole, chunk, pieces);
         }
         return pieces;
+    }
+
+    /** Bytes of a tensor of a known type; the size of any other is not known. */
+    private static long bytes(DcpTensor tensor) {
+        return tensor.dtype()
+                .map(type -> type.bytes(tensor.logicalShape().elements()))
+                .orElse(0L);
     }
 
     private static DType dtype(DcpTensor tensor) throws CheckpointException {
@@ -229,6 +242,7 @@ final class TorchDistReader {
         for (DcpTensor tensor : checkpoint.tensors()) {
             if (OPTIMIZER.matcher(tensor.name()).lookingAt()) {
                 entries.putIfAbsent("optimizer", PyNone.NONE);
+                view.addOptimizerTensor(bytes(tensor));
             } else {
                 stored.put(
                         tensor.name().startsWith(prefix) ? withoutPrefix(tensor.name(), prefix) : tensor.name(),

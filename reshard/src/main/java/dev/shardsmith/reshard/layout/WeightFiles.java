@@ -10,6 +10,7 @@ import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.safetensors.SafetensorsEntry;
 import dev.shardsmith.formats.safetensors.SafetensorsFile;
+import dev.shardsmith.formats.safetensors.SafetensorsFile.TrailingBytes;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.formats.torch.TorchTensor;
@@ -31,13 +32,15 @@ import java.util.Optional;
  * @param sharedWith names of tensors that lie on the very bytes of another, with that other's name
  * @param owners the file of each tensor
  * @param others names of what the files hold besides
- * @param warnings what could not be read, by name
+ * @param unreadable names of tensors of types that are not known, with the reason
+ * @param warnings what else the user has to know
  */
 record WeightFiles(
         Map<String, StoredTensor> tensors,
         Map<String, String> sharedWith,
         Map<String, Path> owners,
         List<String> others,
+        Map<String, String> unreadable,
         List<String> warnings) {
     /** Where a tensor's bytes begin, which two names may share. */
     private record Place(Path path, Optional<String> part, long offset, Shape shape) {
@@ -49,18 +52,24 @@ record WeightFiles(
         }
     }
 
-    /** Opens files and lists their tensors; reads headers and pickles only. */
+    /** Opens files and lists their tensors, as the safetensors format has them: with no byte after the last one. */
     static WeightFiles open(FilePool pool, List<Path> files) throws IOException {
+        return open(pool, files, TrailingBytes.REFUSE);
+    }
+
+    /** Opens files and lists their tensors; reads headers and pickles only. */
+    static WeightFiles open(FilePool pool, List<Path> files, TrailingBytes trailing) throws IOException {
         WeightFiles weights = new WeightFiles(
                 new LinkedHashMap<>(),
                 new LinkedHashMap<>(),
                 new LinkedHashMap<>(),
                 new ArrayList<>(),
+                new LinkedHashMap<>(),
                 new ArrayList<>());
         Map<Place, String> places = new LinkedHashMap<>();
         for (Path path : files) {
             Map<String, StoredTensor> found = SafetensorsFile.looksLike(pool.file(path))
-                    ? safetensors(pool, path, weights)
+                    ? safetensors(pool, path, weights, trailing)
                     : torch(pool, path, weights);
             for (Map.Entry<String, StoredTensor> entry : found.entrySet()) {
                 Path earlier = weights.owners().putIfAbsent(entry.getKey(), path);
@@ -86,8 +95,17 @@ record WeightFiles(
     /** Tells a view of what is no plain tensor, and which names share their bytes. */
     void describe(ModelViewBuilder view) {
         warnings.forEach(view::addWarning);
+        tellUnreadable(view);
         others.forEach(name -> view.addItem(new OpaqueItem(name, List.of(new PyStr(name)), Optional.empty())));
         sharedWith.forEach(view::addShared);
+    }
+
+    /** Tensors that cannot be read are missing to a conversion, and no reason not to look at the others. */
+    void tellUnreadable(ModelViewBuilder view) {
+        unreadable.forEach((name, reason) -> {
+            view.addMissing(name, reason);
+            view.addWarning(name + " is not shown: " + reason);
+        });
     }
 
     /** Shapes by name. */
@@ -97,15 +115,20 @@ record WeightFiles(
         return shapes;
     }
 
-    private static Map<String, StoredTensor> safetensors(FilePool pool, Path path, WeightFiles weights)
-            throws IOException {
+    private static Map<String, StoredTensor> safetensors(
+            FilePool pool, Path path, WeightFiles weights, TrailingBytes trailing) throws IOException {
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
-        for (SafetensorsEntry entry : SafetensorsFile.open(pool.file(path)).entries()) {
+        SafetensorsFile file = SafetensorsFile.open(pool.file(path), trailing);
+        if (file.trailingBytes() > 0) {
+            weights.warnings()
+                    .add(path.getFileName() + ": " + file.trailingBytes()
+                            + " bytes after the last tensor are left out of account");
+        }
+        for (SafetensorsEntry entry : file.entries()) {
             if (entry.dtype().isPresent()) {
                 tensors.put(entry.name(), entry.tensor());
             } else {
-                weights.others().add(entry.name());
-                weights.warnings().add(entry.name() + ": element type " + entry.code() + " is not known");
+                weights.unreadable().put(entry.name(), "its element type " + entry.code() + " is not known");
             }
         }
         return tensors;

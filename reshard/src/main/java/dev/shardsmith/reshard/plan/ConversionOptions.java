@@ -152,7 +152,7 @@ public record ConversionOptions(
         /** Cast sensitive parameters too. */
         public boolean castSensitive;
         /** What becomes of the optimizer. */
-        public Keep optimizer = Keep.KEEP;
+        public Keep optimizer = Keep.DROP;
         /** What becomes of Transformer Engine's state. */
         public Keep extraState = Keep.KEEP;
         /** Spelling of the convolution's keys. */

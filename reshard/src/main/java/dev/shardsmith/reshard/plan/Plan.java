@@ -38,6 +38,13 @@ public record Plan(
         return bytes;
     }
 
+    /** The same plan with something more of the source that the target does not get. */
+    public Plan withDropped(Dropped what) {
+        List<Dropped> more = new ArrayList<>(dropped);
+        more.add(what);
+        return new Plan(files, moves, ledger, more, notes, singleFile);
+    }
+
     /** The same plan with something more that a user should know. */
     public Plan withNote(String note) {
         List<String> more = new ArrayList<>(notes);

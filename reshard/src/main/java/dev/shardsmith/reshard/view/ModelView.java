@@ -87,6 +87,7 @@ public final class ModelView implements Closeable {
     private final List<String> order;
     private final Optional<String> iterationFolder;
     private final Optional<ExpertForm> expertForm;
+    private final OptimizerContent optimizer;
     private final boolean stackedLayers;
     private final List<RankShard> ranks;
     private final List<String> warnings;
@@ -111,6 +112,7 @@ public final class ModelView implements Closeable {
         this.order = List.copyOf(parts.order);
         this.iterationFolder = parts.iterationFolder;
         this.expertForm = parts.expertForm;
+        this.optimizer = parts.optimizer;
         this.stackedLayers = parts.stackedLayers;
         this.ranks = List.copyOf(parts.ranks);
         this.warnings = List.copyOf(parts.warnings);
@@ -119,6 +121,11 @@ public final class ModelView implements Closeable {
         this.shared = new LinkedHashMap<>(parts.shared);
         this.paths = parts.paths;
         this.files = parts.files;
+    }
+
+    /** What the checkpoint holds of an optimizer's state, besides the model. */
+    public OptimizerContent optimizer() {
+        return optimizer;
     }
 
     /** The path that was opened. */

@@ -38,6 +38,7 @@ public final class ModelViewBuilder {
     Map<String, Object> config = Map.of();
     Optional<String> iterationFolder = Optional.empty();
     Optional<ExpertForm> expertForm = Optional.empty();
+    OptimizerContent optimizer = OptimizerContent.NONE;
     boolean stackedLayers;
 
     /** A view of a path whose files are opened through a pool. */
@@ -50,6 +51,12 @@ public final class ModelViewBuilder {
     /** Sets the family of the model. */
     public ModelViewBuilder family(ModelView.Family newFamily) {
         family = newFamily;
+        return this;
+    }
+
+    /** Counts a tensor of the optimizer's state. */
+    public ModelViewBuilder addOptimizerTensor(long bytes) {
+        optimizer = optimizer.plus(bytes);
         return this;
     }
 

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.view;
 
+import dev.shardsmith.formats.safetensors.SafetensorsFile.TrailingBytes;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.rule.UserRule;
 import java.util.List;
@@ -14,20 +15,23 @@ import java.util.OptionalLong;
  * @param rules divisions of parameters that the family does not know
  * @param allowMissing names whose absence is accepted
  * @param filePattern pattern for the names of rank files, with {@code {rank}} and {@code {world}}
+ * @param trailingBytes what to do about bytes after the last tensor of a safetensors file
  */
 public record OpenOptions(
         Optional<ModelView.Layout> layout,
         OptionalLong iteration,
         List<UserRule> rules,
         List<Glob> allowMissing,
-        Optional<String> filePattern) {
+        Optional<String> filePattern,
+        TrailingBytes trailingBytes) {
     /** Everything detected. */
     public static OpenOptions defaults() {
-        return new OpenOptions(Optional.empty(), OptionalLong.empty(), List.of(), List.of(), Optional.empty());
+        return new OpenOptions(
+                Optional.empty(), OptionalLong.empty(), List.of(), List.of(), Optional.empty(), TrailingBytes.REFUSE);
     }
 
     /** The same with divisions that the user gives. */
     public OpenOptions withRules(List<UserRule> userRules) {
-        return new OpenOptions(layout, iteration, userRules, allowMissing, filePattern);
+        return new OpenOptions(layout, iteration, userRules, allowMissing, filePattern, trailingBytes);
     }
 }

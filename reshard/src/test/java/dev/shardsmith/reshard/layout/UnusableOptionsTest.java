@@ -110,7 +110,8 @@ class UnusableOptionsTest {
                         given.iteration(),
                         given.rules(),
                         given.allowMissing(),
-                        given.filePattern()));
+                        given.filePattern(),
+                        given.trailingBytes()));
     }
 
     private static void refused(Path path, Layout to, Consumer<ConversionOptions.Builder> change, String names) {

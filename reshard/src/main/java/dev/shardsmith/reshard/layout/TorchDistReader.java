@@ -41,6 +41,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -49,8 +50,9 @@ import java.util.regex.Pattern;
  * <p>Keys are global there: neither tensor nor pipeline parallelism shows but in the chunks.
  */
 final class TorchDistReader {
-    private static final List<String> PREFIXES =
-            List.of("model.module.module.", "model.module.", "module.module.", "model.", "module.");
+    /** What wrappers and outer dicts put before the names of a model, each as often as there are wrappers. */
+    private static final Pattern PREFIX = Pattern.compile("(model\\.|module\\.)*+");
+
     private static final String COMMON = "common_state/shard_0_1";
     private static final String EXTRA = "._extra_state/shard_";
 
@@ -103,7 +105,8 @@ final class TorchDistReader {
     }
 
     private static String prefixOf(String key) {
-        return PREFIXES.stream().filter(key::startsWith).findFirst().orElse("");
+        Matcher matcher = PREFIX.matcher(key);
+        return matcher.lookingAt() ? matcher.group() : "";
     }
 
     private static String withoutPrefix(String key, String prefix) {
@@ -235,6 +238,9 @@ final class TorchDistReader {
         for (DcpTensor tensor : checkpoint.tensors()) {
             if (modelKey(tensor.name())) {
                 prefix = prefixOf(tensor.name());
+                if (!prefix.isEmpty()) {
+                    view.addWarning("names begin with '" + prefix + "', which is no part of them");
+                }
                 break;
             }
         }

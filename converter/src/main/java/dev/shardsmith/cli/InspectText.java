@@ -13,6 +13,8 @@ import dev.shardsmith.verify.inspect.TensorSurvey;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** What is in a checkpoint, as text. */
@@ -28,6 +30,10 @@ final class InspectText {
     private static final String LEGEND =
             "held by: each character is an equal share of the divided dimension and names the "
                     + "tensor-parallel rank that has it; = stands for all ranks. --json lists the ranges.";
+
+    /** Norms before experts are modules of their own in either implementation. */
+    private static final Pattern SEPARATE_NORM =
+            Pattern.compile("decoder\\.layers\\.\\d+\\.(norm|input_layernorm)\\.weight");
 
     private final Out out;
     private final ModelView view;
@@ -66,6 +72,7 @@ final class InspectText {
                     out.ink(Ink.YELLOW, ByteSize.format(summary.wastedBytes()))
                             + " of storages that no tensor shows; converting leaves it out");
         }
+        norms().ifPresent(text -> line("norms", text));
         if (!view.extraStates().isEmpty()) {
             line("extra", view.extraStates().size() + " opaque module states (_extra_state)");
         }
@@ -185,5 +192,19 @@ final class InspectText {
 
     private void line(String name, String text) {
         out.line("%-10s %s".formatted(name, text));
+    }
+
+    /** Which implementation the names of a Megatron model's norms are of; a run has to be of the same. */
+    private Optional<String> norms() {
+        if (view.family() != ModelView.Family.MEGATRON) {
+            return Optional.empty();
+        }
+        boolean fused = view.tensors().keySet().stream().anyMatch(name -> name.endsWith(".layer_norm_weight"));
+        boolean separate = view.tensors().keySet().stream()
+                .anyMatch(name -> SEPARATE_NORM.matcher(name).matches());
+        if (fused) {
+            return Optional.of("parts of the linear layers that follow, as Transformer Engine has them");
+        }
+        return separate ? Optional.of("modules of their own, as without Transformer Engine") : Optional.empty();
     }
 }

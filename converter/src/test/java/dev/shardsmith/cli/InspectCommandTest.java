@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 final class InspectCommandTest {
     private static final Path PLAIN = TestData.path("megatron-legacy/current_plain_bf16");
@@ -38,6 +39,19 @@ final class InspectCommandTest {
         assertThat(namesAndShapes(one)).isEqualTo(expectedTensors());
         assertThat(four.get("totals").get("tensors").asInt()).isEqualTo(27);
         assertThat(four.get("totals").get("elements").asLong()).isEqualTo(9600);
+    }
+
+    @Test
+    void namesOfNormsTellWhichImplementationARunNeeds(@TempDir Path folder) {
+        String separate = folder.resolve("separate").toString();
+        String fused = folder.resolve("fused").toString();
+        CommandRun.of("sample", separate, "--pattern", "M*-", "--hidden", "64", "--heads", "2", "--local-names");
+        CommandRun.of("convert", separate, fused, "--norm-naming", "fused", "--to", "torch_dist");
+
+        assertThat(CommandRun.of("inspect", separate).out())
+                .contains("norms      modules of their own, as without Transformer Engine");
+        assertThat(CommandRun.of("inspect", fused).out())
+                .contains("norms      parts of the linear layers that follow, as Transformer Engine has them");
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -77,6 +78,31 @@ final class LauncherTest {
         for (String word : List.of("convert", "diff", "verify", "manifest", "inspect")) {
             assertThat(launch(environment, word).lines()).as(word).doesNotContain(flag);
         }
+    }
+
+    @Test
+    void onlyAHugeTableOfADistributedCheckpointGetsALargeHeap() throws Exception {
+        Map<String, String> environment = Map.of("JAVA_HOME", java.toString());
+        long limit = 8L << 20;
+        String small = tableOf("small", limit).toString();
+        String huge = tableOf("huge", limit + 1).toString();
+        Path tracked = folder.resolve("a run");
+        tableOf("a run/iter_0000100", limit + 1);
+
+        assertThat(launch(environment, "inspect", small).lines()).contains("-Xmx256m");
+        assertThat(launch(environment, "inspect", huge).lines()).contains("-Xmx2g");
+        assertThat(launch(environment, "diff", small, huge).lines()).contains("-Xmx2g");
+        assertThat(launch(environment, "inspect", tracked.toString()).lines()).contains("-Xmx2g");
+    }
+
+    /** A checkpoint with a table of that many bytes, all of them holes. */
+    private Path tableOf(String name, long bytes) throws IOException {
+        Path checkpoint = Files.createDirectories(folder.resolve(name));
+        try (RandomAccessFile table =
+                new RandomAccessFile(checkpoint.resolve(".metadata").toFile(), "rw")) {
+            table.setLength(bytes);
+        }
+        return checkpoint;
     }
 
     @Test

@@ -72,6 +72,11 @@ final class DcpMetadataBuilder {
     /** Places whose entry was not seen yet. */
     private final List<Pending> pending = new ArrayList<>();
 
+    /** The path that was checked last: items of one file mostly follow each other. */
+    private String lastPath;
+
+    private int lastFound;
+
     private final Map<Integer, Map<Box, Integer>> manyChunks = new HashMap<>();
     private final Map<String, DcpDType> dtypeNames = new HashMap<>();
 
@@ -101,11 +106,14 @@ final class DcpMetadataBuilder {
 
     /** The place of a tensor's chunk at {@code offsets}, or of an object if that is empty. */
     void place(String name, Optional<long[]> offsets, long position, Place place) throws CheckpointException {
-        checkPath(name, place.path());
+        if (!place.path().equals(lastPath)) {
+            checkPath(name, place.path());
+            lastPath = place.path();
+        }
         if (place.offset() < 0 || place.length() < 0) {
             throw malformed(name, "the item lies at byte " + place.offset() + " and has " + place.length() + " bytes");
         }
-        int entry = names.find(name);
+        int entry = find(name);
         if (entry < 0) {
             pending.add(new Pending(name, offsets, position, place));
         } else {
@@ -113,8 +121,21 @@ final class DcpMetadataBuilder {
         }
     }
 
+    /** The number of an entry, or -1. Paths and places mostly come in the order of the entries: no need to look all over the table. */
+    private int find(String name) {
+        for (int guess = lastFound; guess <= lastFound + 1 && guess < names.size(); guess++) {
+            if (names.get(guess).equals(name)) {
+                lastFound = guess;
+                return guess;
+            }
+        }
+        int found = names.find(name);
+        lastFound = Math.max(0, found);
+        return found;
+    }
+
     void plannerPath(String name, List<PyValue> path) {
-        int entry = names.find(name);
+        int entry = find(name);
         if (entry >= 0 && isDotted(name, path)) {
             dottedPaths.set(entry);
         } else {
@@ -144,7 +165,7 @@ final class DcpMetadataBuilder {
 
     DcpMetadata finish() {
         for (Pending later : pending) {
-            int entry = names.find(later.name());
+            int entry = find(later.name());
             if (entry < 0) {
                 unused(later.name());
             } else {

@@ -285,17 +285,15 @@ final class DcpMetadataReader implements PickleConsumer {
         throw malformed(attribute + " is not a dict");
     }
 
-    private static boolean isClass(PyObject object, String... names) {
-        if (object.callable() instanceof PyGlobal global
+    private static boolean isClass(PyObject object, String first, String second) {
+        return isClass(object, first) || isClass(object, second);
+    }
+
+    private static boolean isClass(PyObject object, String name) {
+        return object.callable() instanceof PyGlobal global
+                && global.name().equals(name)
                 && (global.module().startsWith("torch.distributed.")
-                        || global.module().startsWith("megatron."))) {
-            for (String name : names) {
-                if (global.name().equals(name)) {
-                    return true;
-                }
-            }
-        }
-        return false;
+                        || global.module().startsWith("megatron."));
     }
 
     private CheckpointException malformed(String problem) {

@@ -8,12 +8,12 @@ import dev.shardsmith.reshard.family.ParameterRule.When;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -23,9 +23,13 @@ import java.util.regex.Pattern;
  * a homogeneous model are stacked along a leading axis, and so are the experts of a mixture.
  */
 public final class DistKeys {
-    private static final Pattern STACKED = Pattern.compile("(decoder\\.layers\\.)(\\D.*)");
-    private static final Pattern SINGLE_EXPERT = Pattern.compile("mlp\\.experts\\.experts\\.(\\d{1,9})\\.(.+)");
+    private static final String LAYERS = "decoder.layers.";
     private static final String EXPERTS = "mlp.experts.experts.";
+    private static final long[] NO_LEADING = {};
+
+    private static final List<ParameterRule> BY_PART = MegatronTable.rules(MegatronName.Scope.LAYER).stream()
+            .filter(ParameterRule::distByPart)
+            .toList();
 
     /**
      * A logical tensor and where it is kept.
@@ -59,8 +63,12 @@ public final class DistKeys {
         }
         stored.forEach(keys::add);
         Map<String, Entry> entries = new LinkedHashMap<>();
-        for (Map.Entry<String, List<Found>> entry : keys.found.entrySet()) {
+        Iterator<Map.Entry<String, List<Found>>> found = keys.found.entrySet().iterator();
+        while (found.hasNext()) {
+            Map.Entry<String, List<Found>> entry = found.next();
             entries.put(entry.getKey(), assemble(entry.getKey(), entry.getValue()));
+            // Not both maps whole at once: there may be a million entries.
+            found.remove();
         }
         return entries;
     }
@@ -87,9 +95,8 @@ public final class DistKeys {
      */
     public static String opaque(String key, String shard, DistNames names) {
         String[] places = shard.substring(0, Math.max(0, shard.indexOf('_'))).split("\\.");
-        Matcher stacked = STACKED.matcher(key);
-        boolean layers = stacked.matches();
-        MegatronName name = MegatronName.parse(layers ? stacked.group(1) + places[0] + "." + stacked.group(2) : key);
+        MegatronName name =
+                MegatronName.parse(isStacked(key) ? LAYERS + places[0] + "." + key.substring(LAYERS.length()) : key);
         String suffix = name.suffix();
         if (suffix.startsWith(EXPERTS)) {
             String module = suffix.substring(EXPERTS.length());
@@ -117,26 +124,31 @@ public final class DistKeys {
 
     /** Whether a key is that of a parameter of all layers together. */
     public static boolean isStacked(String key) {
-        return STACKED.matcher(key).matches();
+        return key.length() > LAYERS.length() && key.startsWith(LAYERS) && !Digits.isDigit(key.charAt(LAYERS.length()));
     }
 
     private void add(String key, Shape shape) {
-        Matcher stacked = STACKED.matcher(key);
-        if (stacked.matches() && shape.rank() > 0) {
+        if (isStacked(key) && shape.rank() > 0) {
+            String suffix = key.substring(LAYERS.length());
             for (long layer = 0; layer < shape.size(0); layer++) {
-                addSuffix(key, stacked.group(1) + layer + ".", stacked.group(2), shape, new long[] {layer});
+                addSuffix(key, LAYERS + layer + ".", suffix, shape, new long[] {layer});
             }
             return;
         }
         MegatronName name = MegatronName.parse(key);
-        addSuffix(key, names.prediction(name.prefix()), name.suffix(), shape, new long[0]);
+        addSuffix(key, names.prediction(name.prefix()), name.suffix(), shape, NO_LEADING);
     }
 
     private void addSuffix(String key, String prefix, String suffix, Shape shape, long[] leading) {
-        Matcher single = SINGLE_EXPERT.matcher(suffix);
-        if (single.matches()) {
-            addExpert(key, prefix, Integer.parseInt(single.group(1)), single.group(2), shape, leading);
-        } else if (suffix.startsWith(EXPERTS) && shape.rank() > leading.length) {
+        if (!suffix.startsWith(EXPERTS)) {
+            addPart(key, prefix, suffix, shape, leading);
+            return;
+        }
+        int end = Digits.end(suffix, EXPERTS.length());
+        if (end > EXPERTS.length() && end + 1 < suffix.length() && suffix.charAt(end) == '.') {
+            int expert = Integer.parseInt(suffix, EXPERTS.length(), end, 10);
+            addExpert(key, prefix, expert, suffix.substring(end + 1), shape, leading);
+        } else if (shape.rank() > leading.length) {
             for (long expert = 0; expert < shape.size(leading.length); expert++) {
                 long[] indices = Arrays.copyOf(leading, leading.length + 1);
                 indices[leading.length] = expert;
@@ -175,7 +187,7 @@ public final class DistKeys {
     }
 
     private static Optional<Found> partOf(DistSource source, String suffix, Shape shape, boolean fusedDown) {
-        for (ParameterRule rule : MegatronTable.rules(MegatronName.Scope.LAYER)) {
+        for (ParameterRule rule : BY_PART) {
             boolean possible = fusedDown || rule.when() != When.FUSED_DOWN;
             Optional<String> part = possible ? rule.distPart(suffix) : Optional.empty();
             for (Part known : part.isPresent() ? rule.parts() : List.<Part>of()) {
@@ -197,7 +209,7 @@ public final class DistKeys {
     }
 
     private void put(String name, Found entry) {
-        found.computeIfAbsent(name, key -> new ArrayList<>()).add(entry);
+        found.computeIfAbsent(name, key -> new ArrayList<>(1)).add(entry);
     }
 
     private static Entry assemble(String name, List<Found> parts) throws CheckpointException {
@@ -278,6 +290,9 @@ public final class DistKeys {
     }
 
     private static Shape inner(Found part) {
+        if (part.source().leading().length == 0) {
+            return part.shape();
+        }
         long[] sizes = part.shape().toArray();
         return Shape.of(Arrays.copyOfRange(sizes, part.source().leading().length, sizes.length));
     }

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BiConsumer;
 
 /**
  * How every parameter of a Megatron model is divided: the table applied to the shapes of the undivided model.
@@ -42,14 +43,40 @@ public final class MegatronDivisions {
     public static MegatronDivisions of(Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
             throws CheckpointException {
         MegatronDivisions divisions = new MegatronDivisions();
-        for (Map.Entry<String, Map<String, Shape>> scope : byPrefix(shapes).entrySet()) {
-            LayerWidths widths = new LayerWidths(scope.getValue(), gatedByDefault);
-            for (Map.Entry<String, Shape> parameter : scope.getValue().entrySet()) {
-                String key = scope.getKey() + parameter.getKey();
-                divisions.add(key, parameter.getKey(), parameter.getValue(), widths, userRules);
+        List<String> unknown = forEach(shapes, gatedByDefault, userRules, divisions.entries::put);
+        divisions.unknown.addAll(unknown);
+        return divisions;
+    }
+
+    /**
+     * Names that neither the table nor the user knows; all others are checked as by {@link #of}, but nothing is kept of them.
+     *
+     * @param shapes as in {@link #of}
+     * @param gatedByDefault as in {@link #of}
+     * @param userRules as in {@link #of}
+     */
+    public static List<String> unknown(Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
+            throws CheckpointException {
+        return forEach(shapes, gatedByDefault, userRules, (key, entry) -> {});
+    }
+
+    private static List<String> forEach(
+            Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules, BiConsumer<String, Entry> sink)
+            throws CheckpointException {
+        List<String> unknown = new ArrayList<>();
+        for (List<String> keys : byPrefix(shapes).values()) {
+            Map<String, Shape> scope = suffixes(keys, shapes);
+            LayerWidths widths = new LayerWidths(scope, gatedByDefault);
+            for (String key : keys) {
+                Optional<Entry> entry = entry(key, shapes.get(key), widths, userRules);
+                if (entry.isPresent()) {
+                    sink.accept(key, entry.get());
+                } else {
+                    unknown.add(key);
+                }
             }
         }
-        return divisions;
+        return unknown;
     }
 
     /**
@@ -60,10 +87,9 @@ public final class MegatronDivisions {
      */
     public static Map<String, Cut> cuts(Map<String, Shape> shapes, List<UserRule> userRules) {
         Map<String, Cut> cuts = new LinkedHashMap<>();
-        for (Map.Entry<String, Map<String, Shape>> scope : byPrefix(shapes).entrySet()) {
-            LayerWidths widths = new LayerWidths(scope.getValue(), false);
-            for (String suffix : scope.getValue().keySet()) {
-                String key = scope.getKey() + suffix;
+        for (List<String> keys : byPrefix(shapes).values()) {
+            LayerWidths widths = new LayerWidths(suffixes(keys, shapes), false);
+            for (String key : keys) {
                 Optional<ParameterRule> rule = MegatronTable.find(MegatronName.parse(key), widths.kind());
                 if (rule.isPresent()) {
                     cuts.put(key, new Cut(rule.get().axis(), rule.get().world()));
@@ -99,24 +125,18 @@ public final class MegatronDivisions {
         return unknown;
     }
 
-    private void add(String key, String suffix, Shape shape, LayerWidths widths, List<UserRule> userRules)
+    private static Optional<Entry> entry(String key, Shape shape, LayerWidths widths, List<UserRule> userRules)
             throws CheckpointException {
-        Optional<ParameterRule> rule = MegatronTable.find(MegatronName.parse(key), widths.kind());
+        MegatronName name = MegatronName.parse(key);
+        Optional<ParameterRule> rule = MegatronTable.find(name, widths.kind());
         if (rule.isPresent()) {
-            entries.put(
-                    key,
-                    new Entry(
-                            division(rule.get(), key, suffix, shape, widths),
-                            rule.get().world(),
-                            rule));
-            return;
+            Division division = division(rule.get(), key, name.suffix(), shape, widths);
+            return Optional.of(new Entry(division, rule.get().world(), rule));
         }
         Optional<UserRule> user = userRule(key, userRules);
-        if (user.isPresent()) {
-            entries.put(key, new Entry(user.get().division(shape), World.TENSOR, Optional.empty()));
-        } else {
-            unknown.add(key);
-        }
+        return user.isPresent()
+                ? Optional.of(new Entry(user.get().division(shape), World.TENSOR, Optional.empty()))
+                : Optional.empty();
     }
 
     private static Division division(ParameterRule rule, String key, String suffix, Shape shape, LayerWidths widths)
@@ -137,13 +157,20 @@ public final class MegatronDivisions {
         return userRules.stream().filter(rule -> rule.names().matches(key)).findFirst();
     }
 
-    private static Map<String, Map<String, Shape>> byPrefix(Map<String, Shape> shapes) {
-        Map<String, Map<String, Shape>> scopes = new LinkedHashMap<>();
-        shapes.forEach((key, shape) -> {
-            MegatronName name = MegatronName.parse(key);
-            scopes.computeIfAbsent(name.prefix(), prefix -> new LinkedHashMap<>())
-                    .put(name.suffix(), shape);
-        });
+    private static Map<String, List<String>> byPrefix(Map<String, Shape> shapes) {
+        Map<String, List<String>> scopes = new LinkedHashMap<>();
+        for (String key : shapes.keySet()) {
+            scopes.computeIfAbsent(MegatronName.parse(key).prefix(), prefix -> new ArrayList<>())
+                    .add(key);
+        }
         return scopes;
+    }
+
+    private static Map<String, Shape> suffixes(List<String> keys, Map<String, Shape> shapes) {
+        Map<String, Shape> suffixes = new LinkedHashMap<>();
+        for (String key : keys) {
+            suffixes.put(MegatronName.parse(key).suffix(), shapes.get(key));
+        }
+        return suffixes;
     }
 }

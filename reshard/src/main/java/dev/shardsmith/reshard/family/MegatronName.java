@@ -13,7 +13,8 @@ import java.util.regex.Pattern;
  * @param layer number of the decoder layer, if it is one
  */
 public record MegatronName(Scope scope, String prefix, String suffix, OptionalInt layer) {
-    private static final Pattern DECODER_LAYER = Pattern.compile("(decoder\\.layers\\.(\\d{1,9})\\.)(.+)");
+    private static final String DECODER_LAYERS = "decoder.layers.";
+    private static final String MTP_LAYERS = "mtp.layers.";
     private static final Pattern MTP_INNER = Pattern.compile(
             "(mtp\\.layers\\.\\d{1,9}\\.(?:mtp_model_layer\\.layers\\.\\d{1,9}|mtp_model_layer|transformer_layer)\\.)(.+)");
     private static final Pattern BLOCK = Pattern.compile("mtp\\.layers\\.(\\d{1,9})\\.");
@@ -33,10 +34,17 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
 
     /** Takes a key apart; numbers of MTP blocks are never taken for numbers of decoder layers. */
     public static MegatronName parse(String key) {
-        Matcher layer = DECODER_LAYER.matcher(key);
-        if (layer.matches()) {
-            return new MegatronName(
-                    Scope.LAYER, layer.group(1), layer.group(3), OptionalInt.of(Integer.parseInt(layer.group(2))));
+        // Without a regular expression: there may be a million names, each taken apart several times.
+        if (key.startsWith(DECODER_LAYERS)) {
+            int end = Digits.end(key, DECODER_LAYERS.length());
+            if (end > DECODER_LAYERS.length() && end + 1 < key.length() && key.charAt(end) == '.') {
+                int number = Integer.parseInt(key, DECODER_LAYERS.length(), end, 10);
+                return new MegatronName(
+                        Scope.LAYER, key.substring(0, end + 1), key.substring(end + 1), OptionalInt.of(number));
+            }
+        }
+        if (!key.startsWith(MTP_LAYERS)) {
+            return new MegatronName(Scope.MODEL, "", key, OptionalInt.empty());
         }
         Matcher inner = MTP_INNER.matcher(key);
         if (inner.matches()) {

@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.family;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,36 +21,45 @@ public final class MegatronOrder {
             .thenComparingInt(Key::row)
             .thenComparing(Key::name);
 
+    /** Row of what the table does not know: behind all others. */
+    private static final int UNKNOWN = Integer.MAX_VALUE / 2;
+
     private static final String MODULES = "mlp.experts.local_experts.";
 
     private MegatronOrder() {}
 
     /** The names in the order of the model; opaque states follow the parameters of their module. */
     public static List<String> sorted(Collection<String> names) {
-        List<Key> keys = new ArrayList<>();
+        List<Key> keys = new ArrayList<>(names.size());
+        // One string for each layer, not for each of its parameters.
+        Map<String, String> prefixes = new HashMap<>();
         for (String name : names) {
-            keys.add(key(MegatronName.parse(name)));
+            MegatronName parsed = MegatronName.parse(name);
+            String prefix = prefixes.computeIfAbsent(parsed.prefix(), same -> same);
+            keys.add(key(parsed, prefix, name));
         }
         keys.sort(ORDER);
         return keys.stream().map(Key::name).toList();
     }
 
-    private static Key key(MegatronName name) {
+    private static Key key(MegatronName name, String prefix, String whole) {
         int section = switch (name.scope()) {
             case LAYER -> 1;
             case MTP, MTP_LAYER -> 3;
             case MODEL ->
                 name.suffix().startsWith("embedding.") ? 0 : name.suffix().startsWith("output_layer") ? 4 : 2;
         };
+        int expert = MegatronTable.expertNumber(name.suffix());
+        int row = row(name);
         return new Key(
                 section,
                 name.layer().orElse(name.depth().orElse(0)),
                 phase(name),
-                name.prefix(),
-                block(name),
-                Math.max(-1, MegatronTable.expertNumber(name.suffix())),
-                row(name),
-                name.key());
+                prefix,
+                block(name, row),
+                expert,
+                row,
+                whole);
     }
 
     /** A prediction block registers its inner layers between its projection and its last norm. */
@@ -83,31 +93,33 @@ public final class MegatronOrder {
     }
 
     /** Experts that are modules follow each other as wholes; other parameters stand by their own rows. */
-    private static int block(MegatronName name) {
+    private static int block(MegatronName name, int row) {
         if (!name.suffix().startsWith(MODULES)) {
-            return row(name);
+            return row;
         }
-        return MegatronTable.rules(name.scope()).stream()
-                .filter(rule -> rule.suffix().startsWith(MODULES))
-                .mapToInt(rule -> 2 * rule.order())
-                .findFirst()
-                .orElse(0);
+        for (ParameterRule rule : MegatronTable.rules(name.scope())) {
+            if (rule.suffix().startsWith(MODULES)) {
+                return 2 * rule.order();
+            }
+        }
+        return 0;
     }
 
     /** Position in the table; an opaque state comes behind the last parameter of its module. */
     private static int row(MegatronName name) {
         String suffix = MegatronTable.withoutExpertNumber(name.suffix());
-        String module = name.isExtraState() ? suffix.substring(0, suffix.length() - "_extra_state".length()) : null;
-        int last = Integer.MAX_VALUE / 2;
-        int found = -1;
+        List<ParameterRule> rows = MegatronTable.rules(name.scope(), suffix);
+        if (!rows.isEmpty() || !name.isExtraState()) {
+            return rows.isEmpty() ? UNKNOWN : 2 * rows.get(0).order();
+        }
+        String module = suffix.substring(0, suffix.length() - "_extra_state".length());
+        int found = UNKNOWN;
         for (ParameterRule rule : MegatronTable.rules(name.scope())) {
-            if (module != null && rule.suffix().startsWith(module)) {
+            if (rule.suffix().startsWith(module)) {
                 found = 2 * rule.order() + 1;
-            } else if (rule.suffix().equals(suffix)) {
-                return 2 * rule.order();
             }
         }
-        return found >= 0 ? found : last;
+        return found;
     }
 
     /** Compares prefixes so that layer 10 comes after layer 9. */

@@ -6,8 +6,9 @@ import dev.shardsmith.reshard.family.ParameterRule.World;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
-import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The parameters of Megatron-LM's hybrid and GPT models and how each is divided.
@@ -149,12 +150,18 @@ final class MegatronTable {
             mlp.linear_fc2.bias                                  any     -   -  -                            =
             """;
 
-    private static final Pattern EXPERT_NUMBER = Pattern.compile(
-            "(?<=mlp\\.experts\\.local_experts\\.)\\d{1,9}(?=\\.)|(?<=mlp\\.experts\\.linear_fc[12]\\.(?:weight|bias))\\d{1,9}$");
+    private static final String EXPERTS = "mlp.experts.";
+    private static final String MODULE = "local_experts.";
+    private static final List<String> GROUPED =
+            List.of("linear_fc1.weight", "linear_fc1.bias", "linear_fc2.weight", "linear_fc2.bias");
 
     private static final List<ParameterRule> MODEL_RULES = parse(MODEL);
     private static final List<ParameterRule> MTP_RULES = parse(MTP);
     private static final List<ParameterRule> LAYER_RULES = parse(LAYER);
+
+    private static final Map<String, List<ParameterRule>> MODEL_SUFFIXES = bySuffix(MODEL_RULES);
+    private static final Map<String, List<ParameterRule>> MTP_SUFFIXES = bySuffix(MTP_RULES);
+    private static final Map<String, List<ParameterRule>> LAYER_SUFFIXES = bySuffix(LAYER_RULES);
 
     private MegatronTable() {}
 
@@ -167,11 +174,20 @@ final class MegatronTable {
         };
     }
 
+    /** The rows of a scope for one suffix, {@code #} in place of an expert's number; several where kinds of layer differ. */
+    static List<ParameterRule> rules(MegatronName.Scope scope, String suffix) {
+        Map<String, List<ParameterRule>> suffixes = switch (scope) {
+            case MODEL -> MODEL_SUFFIXES;
+            case MTP -> MTP_SUFFIXES;
+            case LAYER, MTP_LAYER -> LAYER_SUFFIXES;
+        };
+        return suffixes.getOrDefault(suffix, List.of());
+    }
+
     /** The row for a parameter in a layer of the given kind, if the table knows it. */
     static Optional<ParameterRule> find(MegatronName name, When kind) {
-        String suffix = withoutExpertNumber(name.suffix());
-        for (ParameterRule rule : rules(name.scope())) {
-            if (rule.suffix().equals(suffix) && (rule.when() == When.ANY || rule.when() == kind)) {
+        for (ParameterRule rule : rules(name.scope(), withoutExpertNumber(name.suffix()))) {
+            if (rule.when() == When.ANY || rule.when() == kind) {
                 return Optional.of(rule);
             }
         }
@@ -180,13 +196,43 @@ final class MegatronTable {
 
     /** {@code mlp.experts.linear_fc1.weight12} as {@code mlp.experts.linear_fc1.weight#}. */
     static String withoutExpertNumber(String suffix) {
-        return EXPERT_NUMBER.matcher(suffix).replaceFirst("#");
+        int start = expertDigits(suffix);
+        return start < 0 ? suffix : suffix.substring(0, start) + "#" + suffix.substring(Digits.end(suffix, start));
     }
 
     /** The expert's number in a suffix, or -1 if there is none. */
     static int expertNumber(String suffix) {
-        var matcher = EXPERT_NUMBER.matcher(suffix);
-        return matcher.find() ? Integer.parseInt(matcher.group()) : -1;
+        int start = expertDigits(suffix);
+        return start < 0 ? -1 : Integer.parseInt(suffix, start, Digits.end(suffix, start), 10);
+    }
+
+    /** Where the expert's number begins, or -1. */
+    private static int expertDigits(String suffix) {
+        int at = suffix.indexOf(EXPERTS);
+        while (at >= 0) {
+            int behind = at + EXPERTS.length();
+            if (suffix.startsWith(MODULE, behind)) {
+                int start = behind + MODULE.length();
+                int end = Digits.end(suffix, start);
+                if (end > start && end < suffix.length() && suffix.charAt(end) == '.') {
+                    return start;
+                }
+            }
+            for (String parameter : GROUPED) {
+                int start = behind + parameter.length();
+                if (suffix.startsWith(parameter, behind)
+                        && start < suffix.length()
+                        && Digits.end(suffix, start) == suffix.length()) {
+                    return start;
+                }
+            }
+            at = suffix.indexOf(EXPERTS, behind);
+        }
+        return -1;
+    }
+
+    private static Map<String, List<ParameterRule>> bySuffix(List<ParameterRule> rules) {
+        return rules.stream().collect(Collectors.groupingBy(ParameterRule::suffix));
     }
 
     private static List<ParameterRule> parse(String table) {

@@ -71,8 +71,8 @@ public record ParameterRule(String suffix, When when, World world, int axis, Lis
         int end = dist.length() - star - 1;
         boolean fits = star >= 0
                 && key.length() >= dist.length()
-                && key.startsWith(dist.substring(0, star))
-                && key.endsWith(dist.substring(star + 1));
+                && key.regionMatches(0, dist, 0, star)
+                && key.regionMatches(key.length() - end, dist, star + 1, end);
         return fits ? Optional.of(key.substring(star, key.length() - end)) : Optional.empty();
     }
 }

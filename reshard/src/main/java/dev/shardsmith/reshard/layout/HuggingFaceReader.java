@@ -121,13 +121,8 @@ final class HuggingFaceReader {
     }
 
     private void addAll(Map<String, StoredTensor> tensors) {
-        Map<String, LogicalTensor> held = new LinkedHashMap<>();
-        tensors.forEach((name, data) -> {
-            LogicalTensor tensor = LogicalTensor.whole(name, data);
-            held.put(name, tensor);
-            view.add(tensor);
-        });
-        view.addRank(new RankShard(0, 0, 0, 0, held, ModelState.none()));
+        tensors.forEach((name, data) -> view.add(LogicalTensor.whole(name, data)));
+        view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), ModelState.none()));
     }
 
     private void nemotron() throws IOException {

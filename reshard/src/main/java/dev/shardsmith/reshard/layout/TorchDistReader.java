@@ -37,6 +37,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -71,6 +72,9 @@ final class TorchDistReader {
     private final DcpCheckpoint checkpoint;
     private final Map<String, PyValue> entries = new LinkedHashMap<>();
     private final Map<PyValue, StoredTensor> stateTensors = new LinkedHashMap<>();
+    /** How tensors are divided, in words, by their number of chunks. */
+    private final Map<Integer, String> divisions = new HashMap<>();
+
     private final Path folder;
     private String prefix = "";
 
@@ -130,7 +134,6 @@ final class TorchDistReader {
 
     /** Tensors of no known model, under their own names and in their own order. */
     private ModelView plain() throws IOException {
-        Map<String, LogicalTensor> held = new LinkedHashMap<>();
         for (DcpTensor tensor : checkpoint.tensors()) {
             if (tensor.dtype().isEmpty()) {
                 String reason = "its element type " + tensor.dtypeName() + " is not known";
@@ -138,21 +141,15 @@ final class TorchDistReader {
                 view.addWarning(tensor.name() + " is not shown: " + reason);
                 continue;
             }
-            LogicalTensor logical = LogicalTensor.lazy(
-                    tensor.name(),
-                    dtype(tensor),
-                    tensor.logicalShape(),
-                    tensor.chunks().size() + " chunks",
-                    () -> pieces(tensor));
-            held.put(logical.name(), logical);
-            view.add(logical);
+            view.add(LogicalTensor.lazy(
+                    tensor.name(), dtype(tensor), tensor.logicalShape(), division(tensor), () -> pieces(tensor)));
         }
         view.paths(checkpoint::path);
         for (String name : checkpoint.objects()) {
             view.addItem(new OpaqueItem(name, checkpoint.path(name), Optional.of(() -> checkpoint.objectBytes(name))));
         }
         ModelState state = new ModelState(entries, stateTensors);
-        view.addRank(new RankShard(0, 0, 0, 0, held, state));
+        view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), state));
         return view.family(ModelView.Family.PLAIN)
                 .description("PyTorch distributed checkpoint")
                 .state(state)
@@ -186,18 +183,18 @@ final class TorchDistReader {
         boolean newest = checkpoint.hasObject(COMMON);
         Map<String, DcpTensor> stored = modelTensors();
         Map<String, Shape> shapes = new LinkedHashMap<>();
-        stored.forEach((key, tensor) -> shapes.put(key, tensor.logicalShape()));
+        // Tensors of few shapes: one object for each shape.
+        Map<Shape, Shape> distinct = new HashMap<>();
+        stored.forEach((key, tensor) -> shapes.put(key, distinct.computeIfAbsent(tensor.logicalShape(), same -> same)));
         DistNames modelNames = DistNames.of(args, DistKeys.isTransformer(shapes.keySet()), newest);
         Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, modelNames);
         Map<String, ExtraState> extraStates = extraStates(modelNames);
         List<String> names = new ArrayList<>(keys.keySet());
         names.addAll(extraStates.keySet());
-        Map<String, LogicalTensor> tensors = new LinkedHashMap<>();
         Map<String, Shape> logical = new LinkedHashMap<>();
         for (String name : MegatronOrder.sorted(names)) {
             if (keys.containsKey(name)) {
                 LogicalTensor tensor = tensor(name, keys.get(name), stored);
-                tensors.put(name, tensor);
                 logical.put(name, tensor.shape());
                 view.add(tensor);
             } else {
@@ -208,10 +205,10 @@ final class TorchDistReader {
             view.stackedLayers();
         }
         boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
-        MegatronDivisions.of(logical, gated, options.rules()).unknown().forEach(view::addUnknown);
+        MegatronDivisions.unknown(logical, gated, options.rules()).forEach(view::addUnknown);
         readGenerators();
         ModelState state = new ModelState(entries, stateTensors);
-        view.addRank(new RankShard(0, 0, 0, 0, tensors, state));
+        view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), state));
         if (args.isEmpty()) {
             view.addWarning("there are no saved options ('args')");
         }
@@ -258,11 +255,14 @@ final class TorchDistReader {
         return stored;
     }
 
+    private String division(DcpTensor tensor) {
+        return divisions.computeIfAbsent(tensor.chunks().size(), chunks -> chunks + " chunks");
+    }
+
     private LogicalTensor tensor(String name, DistKeys.Entry entry, Map<String, DcpTensor> stored)
             throws CheckpointException {
         DcpTensor first = stored.get(entry.sources().get(0).key());
-        return LogicalTensor.lazy(
-                name, dtype(first), entry.shape(), first.chunks().size() + " chunks", () -> pieces(entry, stored));
+        return LogicalTensor.lazy(name, dtype(first), entry.shape(), division(first), () -> pieces(entry, stored));
     }
 
     private static List<Piece> pieces(DistKeys.Entry entry, Map<String, DcpTensor> stored) throws IOException {

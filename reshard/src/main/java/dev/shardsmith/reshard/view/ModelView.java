@@ -104,7 +104,7 @@ public final class ModelView implements Closeable {
         this.description = parts.description;
         this.parallelism = parts.parallelism;
         this.pattern = parts.pattern;
-        this.tensors = new LinkedHashMap<>(parts.tensors);
+        this.tensors = parts.tensors;
         this.unknown = List.copyOf(parts.unknown);
         this.extraStates = List.copyOf(parts.extraStates);
         this.state = parts.state;

@@ -7,6 +7,7 @@ import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.ModelState;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -172,6 +173,11 @@ public final class ModelViewBuilder {
     public ModelViewBuilder paths(Function<String, List<PyValue>> finder) {
         paths = finder;
         return this;
+    }
+
+    /** All tensors that were added, by name; one object with those of the finished view. */
+    public Map<String, LogicalTensor> tensors() {
+        return Collections.unmodifiableMap(tensors);
     }
 
     /** True if a tensor of that name was added. */

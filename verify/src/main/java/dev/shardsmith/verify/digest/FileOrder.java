@@ -13,6 +13,9 @@ public final class FileOrder {
 
     /** All tensors of a checkpoint, in the order in which the source has them. */
     public static List<LogicalTensor> of(ModelView view) {
+        if (view.order().equals(List.copyOf(view.tensors().keySet()))) {
+            return List.copyOf(view.tensors().values());
+        }
         Set<String> names = new LinkedHashSet<>(view.order());
         names.addAll(view.tensors().keySet());
         return names.stream().map(view.tensors()::get).filter(Objects::nonNull).toList();

@@ -2,6 +2,7 @@ package dev.shardsmith.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
@@ -10,17 +11,21 @@ import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.layout.Conversion;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
+import dev.shardsmith.reshard.plan.TensorMove;
+import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.verify.check.CheckOptions;
 import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.Timeline;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.commons.cli.Option;
 import org.apache.commons.cli.Options;
 
 /** {@code shardsmith convert SRC DST}: another layout, other parallel sizes, the same model. */
@@ -87,7 +92,9 @@ final class ConvertCommand implements Command {
         Optional<Path> planFile = line.file("plan");
         if (planFile.isPresent()) {
             try (FilePool pool = new FilePool()) {
+                requireNothingToPlan(line);
                 Plan plan = PlanCodec.read(planFile.get(), pool);
+                requireFrom(line.path(0), plan);
                 return carryOut(plan, destination, options.withSourceCheck(pool::verifyUnchanged), line, out);
             }
         }
@@ -97,6 +104,36 @@ final class ConvertCommand implements Command {
             ExecutionOptions checked = options.withSourceCheck(source.files()::verifyUnchanged);
             return carryOut(plan, destination, checked, line, out);
         }
+    }
+
+    /** A plan has settled what the planning options would say. */
+    private static void requireNothingToPlan(Arguments line) throws UsageException {
+        for (Option option : ConversionFlags.ALL) {
+            if (line.has(option.getLongOpt())) {
+                throw new UsageException("--plan has settled --" + option.getLongOpt() + ": make another plan for it");
+            }
+        }
+    }
+
+    /** A plan names its source files; they must be those of SRC. */
+    private static void requireFrom(Path source, Plan plan) throws IOException {
+        Path given = real(source);
+        for (TensorMove move : plan.moves()) {
+            for (Piece piece : move.sources()) {
+                Optional<Path> file = piece.data().source().inFile().map(ByteSource.FileRange::file);
+                if (file.isPresent() && !real(file.get()).startsWith(given)) {
+                    throw CheckpointException.of(
+                                    CheckpointException.Kind.REFUSED,
+                                    given.toString(),
+                                    "the plan was made for another source: it reads " + file.get())
+                            .withHint("name the checkpoint that the plan was made for, or make another plan");
+                }
+            }
+        }
+    }
+
+    private static Path real(Path path) throws IOException {
+        return Files.exists(path) ? path.toRealPath() : path.toAbsolutePath().normalize();
     }
 
     /** Nothing is ever written into the source. */

@@ -86,6 +86,7 @@ final class VerifyCommand implements Command {
                 ModelView right = Opening.open(line.path(1), line, out)) {
             LayeredModel leftModel = CheckpointModels.of(left, Map.of());
             LayeredModel rightModel = CheckpointModels.of(right, Map.of());
+            checkLayers(line, options, leftModel);
             checkInput(options, leftModel);
             EquivalenceReport printed =
                     EquivalenceReport.of(leftModel, rightModel, options, timeline, line.has("logits"), line);
@@ -111,6 +112,17 @@ final class VerifyCommand implements Command {
                 HtmlReport.write(printed.document(Opening.describe(left), Opening.describe(right)), html.get());
             }
             return exit;
+        }
+    }
+
+    private static void checkLayers(Arguments line, CheckOptions options, LayeredModel model) throws UsageException {
+        Optional<String> list = line.value("layers");
+        if (list.isPresent()
+                && model.blocks().stream().noneMatch(block -> options.layers().test(block.layer()))) {
+            throw Arguments.wrong(
+                    "layers",
+                    list.get(),
+                    "layers of the model, which has " + model.blocks().size());
         }
     }
 

@@ -41,11 +41,22 @@ class EveryPairTest {
             CommandRun converted =
                     CommandRun.of("convert", source.toString(), target.toString(), "--to", layout, "--quiet");
             if (converted.exit() == ExitCode.OK) {
-                assertThat(digests(target)).as("%s to %s", name, layout).isEqualTo(before);
+                assertSame(before, digests(target), name + " to " + layout);
             } else {
                 requireReason(converted);
                 assertThat(target).doesNotExist();
             }
+        }
+    }
+
+    /** Hybrids of mamba_ssm get other names in Megatron's layouts; what the tensors hold stays. */
+    private static void assertSame(Map<String, String> before, Map<String, String> after, String what) {
+        boolean renamed = before.containsKey("backbone.embedding.weight")
+                && after.containsKey("embedding.word_embeddings.weight");
+        if (renamed) {
+            assertThat(after.values()).as(what).containsExactlyInAnyOrderElementsOf(before.values());
+        } else {
+            assertThat(after).as(what).isEqualTo(before);
         }
     }
 

@@ -37,6 +37,17 @@ final class VerifyCommandTest {
     }
 
     @Test
+    void layersThatTheModelDoesNotHaveAreAWrongUse() {
+        String same = PLAIN.resolve("tp1pp1").toString();
+        CommandRun run = CommandRun.of("verify", same, same, "--device", "cpu", "--layers", "9");
+        assertThat(run.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(run.err()).contains("layers").contains("4");
+        assertThat(CommandRun.of("verify", same, same, "--device", "cpu", "--layers", "3")
+                        .exit())
+                .isEqualTo(ExitCode.OK);
+    }
+
+    @Test
     void aGatedProjectionCutAsOneBlockIsNamedWithItsLayer() throws IOException {
         Path page = folder.resolve("verify.html");
         CommandRun run = CommandRun.of(

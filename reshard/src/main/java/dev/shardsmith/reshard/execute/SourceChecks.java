@@ -11,11 +11,13 @@ import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.zip.CRC32;
 
 /**
- * The sources whose recorded checksums are checked while they are moved: those of which every byte is read, and once.
+ * The sources whose recorded checksums are checked while they are moved: those of which no byte is read twice, and at least
+ * half are read. What lies between the parts that are read, such as the padding of a flat buffer, is read at the end.
  *
  * <p>PyTorch records the CRC-32 of each storage and never looks at it when it loads. Adding the checksums up as the bands go
  * by costs little, and what has rotted on a disk is found before it gets a new, right checksum in the target.
@@ -26,15 +28,18 @@ final class SourceChecks {
 
     private static final int BLOCK = 1 << 20;
 
-    private final List<ByteSource> sources;
+    private final List<Checked> sources;
     private final int firstId;
     private final Map<ByteSource, Integer> ids = new IdentityHashMap<>();
 
-    private SourceChecks(List<ByteSource> sources, int firstId) {
+    /** A source and the gaps in what is read of it: first byte and the one after the last. */
+    private record Checked(ByteSource source, List<long[]> gaps) {}
+
+    private SourceChecks(List<Checked> sources, int firstId) {
         this.sources = sources;
         this.firstId = firstId;
-        for (ByteSource source : sources) {
-            ids.put(source, firstId + ids.size());
+        for (Checked checked : sources) {
+            ids.put(checked.source(), firstId + ids.size());
         }
     }
 
@@ -58,8 +63,11 @@ final class SourceChecks {
                 }
             }
         }
-        order.removeIf(source -> !fill(read.get(source), source.size()));
-        return new SourceChecks(order, firstId);
+        List<Checked> checked = new ArrayList<>();
+        for (ByteSource source : order) {
+            gaps(read.get(source), source.size()).ifPresent(gaps -> checked.add(new Checked(source, gaps)));
+        }
+        return new SourceChecks(checked, firstId);
     }
 
     /** First byte and the one after the last; nothing of a view whose bytes do not follow each other. */
@@ -77,16 +85,27 @@ final class SourceChecks {
         return true;
     }
 
-    private static boolean fill(List<long[]> ranges, long size) {
+    /** What the ranges leave out; empty if they overlap, or leave out more than half. */
+    private static Optional<List<long[]>> gaps(List<long[]> ranges, long size) {
         ranges.sort(Arrays::compare);
+        List<long[]> gaps = new ArrayList<>();
         long end = 0;
+        long left = 0;
         for (long[] range : ranges) {
-            if (range[0] != end) {
-                return false;
+            if (range[0] < end) {
+                return Optional.empty();
+            }
+            if (range[0] > end) {
+                gaps.add(new long[] {end, range[0]});
+                left += range[0] - end;
             }
             end = range[1];
         }
-        return end == size;
+        if (end < size) {
+            gaps.add(new long[] {end, size});
+            left += size - end;
+        }
+        return left > size / 2 ? Optional.empty() : Optional.of(gaps);
     }
 
     /** Number under which the terms of a source's checksum are added up, if it is checked. */
@@ -105,12 +124,16 @@ final class SourceChecks {
     List<String> damaged(Map<Integer, Integer> sums, ExecutionOptions.DamagedSource whenDamaged) throws IOException {
         List<String> damaged = new ArrayList<>();
         for (int i = 0; i < sources.size(); i++) {
-            ByteSource source = sources.get(i);
+            ByteSource source = sources.get(i).source();
             int recorded = source.recordedCrc().orElseThrow();
-            if (sums.getOrDefault(firstId + i, 0) == recorded) {
+            int sum = sums.getOrDefault(firstId + i, 0);
+            for (long[] gap : sources.get(i).gaps()) {
+                sum ^= Crc32Combiner.shift(crc(source, gap[0], gap[1]), source.size() - gap[1]);
+            }
+            if (sum == recorded) {
                 continue;
             }
-            int found = crc(source);
+            int found = crc(source, 0, source.size());
             if (found != recorded) {
                 if (whenDamaged == ExecutionOptions.DamagedSource.REFUSE) {
                     throw CheckpointException.of(
@@ -127,11 +150,11 @@ final class SourceChecks {
         return damaged;
     }
 
-    private static int crc(ByteSource source) throws IOException {
+    private static int crc(ByteSource source, long start, long end) throws IOException {
         CRC32 crc = new CRC32();
-        ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, source.size()));
-        for (long at = 0; at < source.size(); at += block.limit()) {
-            block.clear().limit((int) Math.min(block.capacity(), source.size() - at));
+        ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, end - start));
+        for (long at = start; at < end; at += block.limit()) {
+            block.clear().limit((int) Math.min(block.capacity(), end - at));
             source.read(at, block);
             crc.update(block.flip());
         }

@@ -97,18 +97,31 @@ final class SourceChecksTest {
                 .hasMessageContaining("damaged");
     }
 
-    /** Of a storage that is read in part, the sum of what was read says nothing. */
+    /** The padding of a flat buffer belongs to its checksum. */
     @Test
-    void aSourceThatIsReadInPartIsNotChecked() throws IOException {
-        byte[] bytes = new byte[64];
-        PlanFixture fixture = new PlanFixture(folder.resolve("source"));
-        ByteSource source = fixture.sourceFile(pool, bytes).withRecordedCrc(12345);
-        Shape shape = Shape.of(8);
-        TargetSlot slot = fixture.slot(fixture.targetFile(), new byte[32]);
-        fixture.add(PlanFixture.copy("t", DType.F32, shape, source, 32, slot));
-        ExecutionReport report =
-                PlanExecutor.execute(fixture.plan(), folder.resolve("out"), ExecutionOptions.defaults());
-        assertThat(report.damaged()).isEmpty();
+    void aBufferWithPaddingIsCheckedWithIt() throws IOException {
+        byte[] bytes = new byte[72];
+        new Random(3).nextBytes(bytes);
+        int crc = PlanFixture.crc(bytes, 0, bytes.length);
+        assertThat(copyMiddle(bytes, 64, crc, "sound").damaged()).isEmpty();
+        bytes[20] ^= 4;
+        assertThatThrownBy(() -> copyMiddle(bytes, 64, crc, "damaged")).hasMessageContaining("damaged");
+    }
+
+    /** To check a storage of which little is wanted, much would have to be read. */
+    @Test
+    void aSourceOfWhichLittleIsReadIsNotChecked() throws IOException {
+        assertThat(copyMiddle(new byte[72], 32, 12345, "out").damaged()).isEmpty();
+    }
+
+    /** Copies {@code length} bytes from byte 4 on of a source of which this checksum is recorded. */
+    private ExecutionReport copyMiddle(byte[] bytes, int length, int crc, String name) throws IOException {
+        PlanFixture fixture = new PlanFixture(folder.resolve("source of " + name));
+        ByteSource source = fixture.sourceFile(pool, bytes).withRecordedCrc(crc);
+        Shape shape = Shape.of(length / 4);
+        TargetSlot slot = fixture.slot(fixture.targetFile(), new byte[length]);
+        fixture.add(PlanFixture.copy("t", DType.F32, shape, source, 4, slot));
+        return PlanExecutor.execute(fixture.plan(), folder.resolve(name), ExecutionOptions.defaults());
     }
 
     /** A plan that joins a matrix of random floats from parts along a dimension; one bit of the first part may be flipped. */

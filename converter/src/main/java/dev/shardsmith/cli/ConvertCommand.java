@@ -2,7 +2,6 @@ package dev.shardsmith.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.cli.terminal.ByteSize;
-import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
@@ -11,8 +10,6 @@ import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.layout.Conversion;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
-import dev.shardsmith.reshard.plan.TensorMove;
-import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.verify.check.CheckOptions;
@@ -118,16 +115,13 @@ final class ConvertCommand implements Command {
     /** A plan names its source files; they must be those of SRC. */
     private static void requireFrom(Path source, Plan plan) throws IOException {
         Path given = real(source);
-        for (TensorMove move : plan.moves()) {
-            for (Piece piece : move.sources()) {
-                Optional<Path> file = piece.data().source().inFile().map(ByteSource.FileRange::file);
-                if (file.isPresent() && !real(file.get()).startsWith(given)) {
-                    throw CheckpointException.of(
-                                    CheckpointException.Kind.REFUSED,
-                                    given.toString(),
-                                    "the plan was made for another source: it reads " + file.get())
-                            .withHint("name the checkpoint that the plan was made for, or make another plan");
-                }
+        for (Path file : plan.sourceFiles()) {
+            if (!real(file).startsWith(given)) {
+                throw CheckpointException.of(
+                                CheckpointException.Kind.REFUSED,
+                                given.toString(),
+                                "the plan was made for another source: it reads " + file)
+                        .withHint("name the checkpoint that the plan was made for, or make another plan");
             }
         }
     }

@@ -1,10 +1,7 @@
 package dev.shardsmith.reshard.execute;
 
-import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.plan.Plan;
-import dev.shardsmith.reshard.plan.TensorMove;
-import dev.shardsmith.reshard.region.Piece;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileVisitResult;
@@ -14,9 +11,6 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.LinkedHashSet;
-import java.util.Optional;
-import java.util.Set;
 import java.util.stream.Stream;
 
 /** What is done with whole files and folders of the target. */
@@ -53,27 +47,14 @@ final class TargetPaths {
      * @throws CheckpointException if one does
      */
     static void checkApart(Plan plan, Path destination) throws IOException {
-        Set<Path> seen = new LinkedHashSet<>();
-        for (TensorMove move : plan.moves()) {
-            for (Piece piece : move.sources()) {
-                checkApart(piece, destination, seen);
+        for (Path file : plan.sourceFiles()) {
+            if (real(file).startsWith(destination)) {
+                throw CheckpointException.of(
+                                CheckpointException.Kind.REFUSED,
+                                destination.toString(),
+                                "the source " + file + " lies in the destination")
+                        .withHint("write to another folder; the source is never changed");
             }
-            for (Piece piece : move.replicas()) {
-                checkApart(piece, destination, seen);
-            }
-        }
-    }
-
-    private static void checkApart(Piece piece, Path destination, Set<Path> seen) throws IOException {
-        Optional<ByteSource.FileRange> range = piece.data().source().inFile();
-        if (range.isPresent()
-                && seen.add(range.get().file())
-                && real(range.get().file()).startsWith(destination)) {
-            throw CheckpointException.of(
-                            CheckpointException.Kind.REFUSED,
-                            destination.toString(),
-                            "the source " + range.get().file() + " lies in the destination")
-                    .withHint("write to another folder; the source is never changed");
         }
     }
 

@@ -1,8 +1,12 @@
 package dev.shardsmith.reshard.plan;
 
 import dev.shardsmith.formats.FileImage;
+import dev.shardsmith.reshard.region.Piece;
+import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * A conversion, ready to be executed.
@@ -36,6 +40,19 @@ public record Plan(
             bytes = Math.addExact(bytes, file.size());
         }
         return bytes;
+    }
+
+    /** Every file that the moves read, once, in the order of the moves. */
+    public Set<Path> sourceFiles() {
+        Set<Path> read = new LinkedHashSet<>();
+        for (TensorMove move : moves) {
+            for (List<Piece> pieces : List.of(move.sources(), move.replicas())) {
+                for (Piece piece : pieces) {
+                    piece.data().source().inFile().ifPresent(range -> read.add(range.file()));
+                }
+            }
+        }
+        return read;
     }
 
     /** The same plan with something more of the source that the target does not get. */

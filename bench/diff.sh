@@ -66,13 +66,13 @@ digest() { find "$place/tp2" -type f -exec sha256sum {} +; }
 digest_in_parallel() { find "$place/tp2" -type f -print0 | xargs -0 -n 1 -P "$(nproc)" sha256sum; }
 theirs=$(best digest)
 row 'manifest, one worker' \
-  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --workers 1 --quiet)" "$bytes" sha256sum "$theirs"
+  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --force --workers 1 --quiet)" "$bytes" sha256sum "$theirs"
 theirs=$(best digest_in_parallel)
 row 'manifest, all workers' \
-  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --quiet)" "$bytes" "sha256sum, $(nproc) at a time" "$theirs"
+  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --force --quiet)" "$bytes" "sha256sum, $(nproc) at a time" "$theirs"
 
 # The peak of resident memory does not depend on the size of the checkpoint.
-for command in "diff $place/tp2 $place/tp2" "manifest $place/tp2 -o $place/m" "inspect $place/tp2 --stats"; do
+for command in "diff $place/tp2 $place/tp2" "manifest $place/tp2 -o $place/m --force" "inspect $place/tp2 --stats"; do
   # shellcheck disable=SC2086  # words of a command
   ./shardsmith $command --quiet > /dev/null &
   child=$! peak=0

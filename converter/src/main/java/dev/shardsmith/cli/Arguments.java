@@ -1,7 +1,10 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.formats.WholeFile;
+import dev.shardsmith.formats.WholeFile.Existing;
 import dev.shardsmith.verify.digest.OrderedWork;
+import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -66,6 +69,27 @@ final class Arguments {
     Optional<Path> file(String option) throws UsageException {
         Optional<String> value = value(option);
         return value.isPresent() ? Optional.of(path(value.get())) : Optional.empty();
+    }
+
+    /**
+     * The file that an option asks to be written.
+     *
+     * @throws UsageException at once, and not after hours of work, if it is there and {@code --force} is not given
+     */
+    Optional<WholeFile> output(String option) throws UsageException {
+        Optional<Path> path = file(option);
+        if (path.isEmpty()) {
+            return Optional.empty();
+        }
+        Existing existing = has(Flags.FORCE) ? Existing.REPLACE : Existing.KEEP;
+        WholeFile file = WholeFile.of(path.get(), existing);
+        if (Files.isDirectory(file.path())) {
+            throw new UsageException("%s is a folder%n  try: name a file in it".formatted(file.path()));
+        }
+        if (file.isTaken()) {
+            throw new UsageException("%s exists already%n  try: --force replaces it".formatted(file.path()));
+        }
+        return Optional.of(file);
     }
 
     /** The value of an option that takes one of a few words. */

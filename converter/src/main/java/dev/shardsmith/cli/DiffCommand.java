@@ -2,6 +2,7 @@ package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ProgressMeter;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
@@ -13,7 +14,6 @@ import dev.shardsmith.verify.inspect.TensorSurvey;
 import dev.shardsmith.verify.report.DiffReport;
 import dev.shardsmith.verify.report.HtmlReport;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -46,18 +46,14 @@ final class DiffCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(
+        return Flags.htmlReport(
                 Flags.value("rtol", "R", "accept differences up to R times the larger magnitude"),
                 Flags.value("atol", "A", "accept differences up to A"),
                 Flags.value("ulp", "N", "accept differences up to N units in the last place of the coarser type"),
                 Flags.value("tensors", "GLOB", "compare these tensors only; may be repeated"),
                 Flags.value("ignore", "GLOB", "leave out these tensors; may be repeated"),
                 Flags.value("true-vocab", "N", "compare the first N rows of the vocabulary only"),
-                Flags.workers("threads"),
-                Flags.json(),
-                Flags.html());
-        Opening.FLAGS.forEach(options::addOption);
-        return options;
+                Flags.workers("threads"));
     }
 
     @Override
@@ -76,7 +72,7 @@ final class DiffCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         DiffOptions options = options(line);
-        Optional<Path> html = line.file("html");
+        Optional<WholeFile> html = line.output("html");
         try (ModelView left = Opening.open(line.path(0), line, out);
                 ModelView right = Opening.open(line.path(1), line, out)) {
             DiffResult result = compare(left, right, options, out);

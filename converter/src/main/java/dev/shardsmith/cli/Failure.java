@@ -5,6 +5,7 @@ import dev.shardsmith.gpu.GpuFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
@@ -38,6 +39,11 @@ record Failure(ExitCode code, String kind, String message) {
         }
         if (thrown instanceof AccessDeniedException denied) {
             return new Failure(ExitCode.ENVIRONMENT, "environment", "access denied: " + denied.getFile());
+        }
+        if (thrown instanceof FileAlreadyExistsException taken) {
+            return new Failure(ExitCode.USAGE, "refused", """
+                    %s exists already
+                      try: --force replaces it""".formatted(taken.getFile()));
         }
         if (thrown instanceof FileSystemException trouble) {
             return new Failure(ExitCode.ENVIRONMENT, "environment", fewLines(trouble.getMessage()));

@@ -18,6 +18,9 @@ final class Flags {
             flag("no-color", "print without colours; so does the environment variable NO_COLOR"),
             value("progress", "auto|plain|none", "how to show progress: auto redraws a line on a terminal"));
 
+    /** Name of the option that lets output files be replaced. */
+    static final String FORCE = "force";
+
     private Flags() {}
 
     /** An option without a value. */
@@ -71,12 +74,9 @@ final class Flags {
         return value("html", "FILE", "also write a report that a browser shows");
     }
 
-    /** The option {@code --layout NAME}. */
-    static Option layout() {
-        return value(
-                "layout",
-                "megatron|torch_dist|mamba_ssm|huggingface|safetensors|pt",
-                "take the checkpoint for this layout instead of looking at its content");
+    /** The option {@code --force}, for commands that write files beside their report. */
+    static Option force() {
+        return flag(FORCE, "replace output files that exist");
     }
 
     /** Options in this order. */
@@ -85,6 +85,23 @@ final class Flags {
         for (Option option : options) {
             all.addOption(option);
         }
+        return all;
+    }
+
+    /** Options of a command that opens checkpoints and reports: its own ones, then those that all such commands share. */
+    static Options report(Option... own) {
+        Options all = of(own);
+        all.addOption(json());
+        Opening.FLAGS.forEach(all::addOption);
+        return all;
+    }
+
+    /** As {@link #report}, of a command that can also write its report for a browser. */
+    static Options htmlReport(Option... own) {
+        Options all = of(own);
+        all.addOption(html());
+        all.addOption(force());
+        report().getOptions().forEach(all::addOption);
         return all;
     }
 }

@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.ForwardBackend;
@@ -8,8 +9,6 @@ import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
 import dev.shardsmith.verify.forward.WideBackend;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.apache.commons.cli.Options;
@@ -40,18 +39,15 @@ final class ForwardCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(
+        return Flags.report(
                 Flags.value("input", "IDS.npy", "token ids"),
                 Flags.output("LOGITS.npy", "where the logits go"),
-                Flags.flag("force", "replace the output if it exists"),
+                Flags.force(),
                 Flags.value(
                         "dtype",
                         "fp32|fp64",
                         "precision of the computation and of the logits; fp64 is slow and always on the processor"),
-                Device.FLAG,
-                Flags.json());
-        Opening.FLAGS.forEach(options::addOption);
-        return options;
+                Device.FLAG);
     }
 
     @Override
@@ -72,15 +68,16 @@ final class ForwardCommand implements Command {
                     "--dtype fp64 computes on the processor, not on a GPU%n  try: without --device".formatted());
         }
         NpyFile ids = NpyFile.read(line.file("input").orElseThrow());
-        Path output = line.file("output").orElseThrow();
+        WholeFile output = line.output("output").orElseThrow();
         int rank = ids.shape().length;
         if (rank < 1 || rank > 2 || ids.values().length == 0) {
             throw Arguments.wrong("input", line.required("input"), "ids of shape [batch, length] or [length]");
         }
         int batch = rank == 2 ? ids.shape()[0] : 1;
         int length = ids.shape()[rank - 1];
-        if (Files.exists(output) && !line.has("force")) {
-            throw new UsageException("%s exists already%n  try: --force replaces it".formatted(output));
+        if (output.isDevice()) {
+            throw new UsageException(
+                    "%s is a device, not a file%n  try: name a file for the logits".formatted(output.path()));
         }
         try (ModelView view = Opening.open(line.path(0), line, out)) {
             LayeredModel model = CheckpointModels.of(view, Map.of());
@@ -88,20 +85,20 @@ final class ForwardCommand implements Command {
             int[] shape = {batch, length, model.vocabulary()};
             if (wide) {
                 double[] logits = model.logitsWide(new WideBackend(), tokens, batch, length, (done, all) -> {});
-                write(output, file -> NpyFile.write(file, shape, logits));
+                output.make(file -> NpyFile.write(file, shape, logits));
             } else {
                 float[] logits = logits(model, tokens, batch, length, line);
-                write(output, file -> NpyFile.write(file, shape, logits));
+                output.make(file -> NpyFile.write(file, shape, logits));
             }
             if (line.has("json")) {
                 out.json(name(), ExitCode.OK.status(), json -> {
-                    json.writeStringField("output", output.toString());
+                    json.writeStringField("output", output.path().toString());
                     json.writeFieldName("shape");
                     json.writeArray(shape, 0, shape.length);
                 });
             } else {
                 out.line("%s  %s [%d, %d, %d]"
-                        .formatted(output, wide ? "float64" : "float32", shape[0], shape[1], shape[2]));
+                        .formatted(output.path(), wide ? "float64" : "float32", shape[0], shape[1], shape[2]));
             }
         }
         return ExitCode.OK;
@@ -130,30 +127,5 @@ final class ForwardCommand implements Command {
             tokens[i] = (int) id;
         }
         return tokens;
-    }
-
-    /** Writes a new file. */
-    private interface NewFile {
-        void write(Path file) throws IOException;
-    }
-
-    /** The file appears complete or not at all; a device such as {@code /dev/null} is never replaced. */
-    private static void write(Path output, NewFile content) throws IOException {
-        if (Files.exists(output) && !Files.isRegularFile(output)) {
-            throw CheckpointException.of(
-                            CheckpointException.Kind.REFUSED,
-                            output.toString(),
-                            "this is a folder or a device, not a file")
-                    .withHint("name a file for the logits");
-        }
-        Path absolute = output.toAbsolutePath();
-        Path unfinished = absolute.resolveSibling("." + absolute.getFileName() + ".new");
-        Files.deleteIfExists(unfinished);
-        try {
-            content.write(unfinished);
-            Files.move(unfinished, absolute, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
-        } finally {
-            Files.deleteIfExists(unfinished);
-        }
     }
 }

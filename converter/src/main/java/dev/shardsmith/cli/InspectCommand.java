@@ -1,5 +1,6 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.placement.PlacementReport;
 import dev.shardsmith.reshard.placement.PlacementRequest;
 import dev.shardsmith.reshard.rule.Glob;
@@ -12,7 +13,6 @@ import dev.shardsmith.verify.inspect.TensorSurvey;
 import dev.shardsmith.verify.report.HtmlReport;
 import dev.shardsmith.verify.report.InspectReport;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import org.apache.commons.cli.Options;
@@ -42,7 +42,7 @@ final class InspectCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(
+        return Flags.htmlReport(
                 Flags.optional(
                         "tensors",
                         "GLOB",
@@ -56,11 +56,7 @@ final class InspectCommand implements Command {
                         "show what each rank of a training job of these sizes would hold; also vpp, ep, etp, cp and "
                                 + "memory, the GiB of one GPU"),
                 Flags.value("iteration", "N", "iteration to take instead of the one that the tracker names"),
-                Flags.workers("threads for --stats"),
-                Flags.json(),
-                Flags.html());
-        Opening.FLAGS.forEach(options::addOption);
-        return options;
+                Flags.workers("threads for --stats"));
     }
 
     @Override
@@ -82,7 +78,7 @@ final class InspectCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         Optional<Glob> names = line.value("tensors").map(Glob::of);
-        Optional<Path> html = line.file("html");
+        Optional<WholeFile> html = line.output("html");
         int workers = line.workers();
         try (ModelView view = Opening.open(line.path(0), line, out)) {
             Inspection inspection = Inspection.of(view);

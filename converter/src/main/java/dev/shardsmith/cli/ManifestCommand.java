@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.ProgressMeter;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.CheckpointManifest;
@@ -46,13 +47,11 @@ final class ManifestCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(
+        return Flags.report(
                 Flags.output("FILE", "write the manifest to this file"),
                 Flags.value("check", "FILE", "check the checkpoint against this manifest"),
-                Flags.workers("threads"),
-                Flags.json());
-        Opening.FLAGS.forEach(options::addOption);
-        return options;
+                Flags.force(),
+                Flags.workers("threads"));
     }
 
     @Override
@@ -67,7 +66,7 @@ final class ManifestCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         Optional<Path> check = line.file("check");
-        Optional<Path> file = line.file("output");
+        Optional<WholeFile> file = line.output("output");
         if (check.isPresent() && file.isPresent()) {
             throw new UsageException("-o and --check contradict each other; give one of them");
         }
@@ -78,7 +77,7 @@ final class ManifestCommand implements Command {
         return check.isPresent() ? check(check.get(), workers, line, out) : make(file, workers, line, out);
     }
 
-    private ExitCode make(Optional<Path> file, int workers, Arguments line, Out out)
+    private ExitCode make(Optional<WholeFile> file, int workers, Arguments line, Out out)
             throws UsageException, IOException {
         CheckpointManifest manifest;
         try (ModelView view = Opening.open(line.path(0), line, out);
@@ -92,7 +91,10 @@ final class ManifestCommand implements Command {
             out.json(name(), ExitCode.OK.status(), json -> write(json, manifest));
         } else {
             out.line("%d tensors and %d files: %s"
-                    .formatted(manifest.tensors().size(), manifest.files().size(), file.orElseThrow()));
+                    .formatted(
+                            manifest.tensors().size(),
+                            manifest.files().size(),
+                            file.orElseThrow().path()));
         }
         return ExitCode.OK;
     }

@@ -1,11 +1,11 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.layout.Conversion;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.reshard.view.ModelView;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import org.apache.commons.cli.Options;
 
@@ -34,10 +34,9 @@ final class PlanCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(Flags.output("FILE", "write the plan to this file"));
+        Options options = Flags.of(Flags.output("FILE", "write the plan to this file"), Flags.force());
         ConversionFlags.ALL.forEach(options::addOption);
-        options.addOption(Flags.json());
-        Opening.FLAGS.forEach(options::addOption);
+        Flags.report().getOptions().forEach(options::addOption);
         return options;
     }
 
@@ -54,7 +53,8 @@ final class PlanCommand implements Command {
 
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
-        Path file = Path.of(line.required("output"));
+        line.required("output");
+        WholeFile file = line.output("output").orElseThrow();
         try (ModelView source = Opening.open(line.path(0), line, out)) {
             Plan plan = Conversion.plan(source, ConversionFlags.read(line));
             PlanCodec.write(plan, file);
@@ -62,11 +62,11 @@ final class PlanCommand implements Command {
             if (line.has("json")) {
                 out.json(name(), ExitCode.OK.status(), json -> {
                     report.write(json);
-                    json.writeStringField("output", file.toString());
+                    json.writeStringField("output", file.path().toString());
                 });
             } else {
                 report.print(out);
-                out.line("%-10s %s".formatted("plan", file));
+                out.line("%-10s %s".formatted("plan", file.path()));
             }
         }
         return ExitCode.OK;

@@ -1,5 +1,6 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.launch.LaunchScript;
 import dev.shardsmith.verify.report.HtmlReport;
@@ -42,7 +43,7 @@ final class ValidateCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(
+        return Flags.htmlReport(
                 Flags.value("pattern", "P", "the hybrid layer pattern that the checkpoint should have"),
                 Flags.value("launch", "FILE", "a training script whose options should fit; it is read, never run"),
                 Flags.value("env", "NAME=VALUE", "a variable of the launch script; may be repeated"),
@@ -50,11 +51,7 @@ final class ValidateCommand implements Command {
                 Flags.value("pp", "N", "pipeline-parallel size that the model shall be run with"),
                 Flags.flag("optimizer", "also ask for optimizer state that a run could go on from"),
                 Flags.flag("no-values", "look at names, shapes and arguments only, not at the values"),
-                Flags.value("workers", "N", "threads that read; up to 4 if not given"),
-                Flags.json(),
-                Flags.html());
-        Opening.FLAGS.forEach(options::addOption);
-        return options;
+                Flags.value("workers", "N", "threads that read; up to 4 if not given"));
     }
 
     @Override
@@ -69,7 +66,7 @@ final class ValidateCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         ValidateOptions options = options(line);
-        Optional<Path> html = line.file("html");
+        Optional<WholeFile> html = line.output("html");
         try (ModelView view = Opening.open(line.path(0), line, out)) {
             Validation validation = Validator.validate(view, options);
             ExitCode exit = ExitCode.answer(validation.valid());

@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.check.CheckOptions;
 import dev.shardsmith.verify.family.CheckpointModels;
@@ -48,7 +49,7 @@ final class VerifyCommand implements Command {
 
     @Override
     public Options options() {
-        Options options = Flags.of(
+        return Flags.htmlReport(
                 Flags.value("layers", "LIST", "layers to compare, such as 0,4-7; all if not given"),
                 Flags.value("seq-len", "L", "tokens of each sequence; 128 if not given"),
                 Flags.value("batch", "B", "sequences; 1 if not given"),
@@ -60,11 +61,7 @@ final class VerifyCommand implements Command {
                 Flags.value(
                         "timeline",
                         "FILE.svg",
-                        "draw when each layer was read and computed, and report how the time went"),
-                Flags.json(),
-                Flags.html());
-        Opening.FLAGS.forEach(options::addOption);
-        return options;
+                        "draw when each layer was read and computed, and report how the time went"));
     }
 
     @Override
@@ -79,9 +76,9 @@ final class VerifyCommand implements Command {
     @Override
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         CheckOptions options = options(line);
-        Optional<Path> picture = line.file("timeline");
+        Optional<WholeFile> picture = line.output("timeline");
         Timeline timeline = new Timeline();
-        Optional<Path> html = line.file("html");
+        Optional<WholeFile> html = line.output("html");
         try (ModelView left = Opening.open(line.path(0), line, out);
                 ModelView right = Opening.open(line.path(1), line, out)) {
             LayeredModel leftModel = CheckpointModels.of(left, Map.of());

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
@@ -19,7 +20,7 @@ final class WholeFileTest {
     void fileAndItsFolderAreMade() throws IOException {
         Path file = folder.resolve("deep/er/report");
 
-        WholeFile.write(file, out -> out.write("one".getBytes(UTF_8)));
+        WholeFile.replacing(file).write(out -> out.write("one".getBytes(UTF_8)));
 
         assertThat(file).hasContent("one");
         assertThat(file.getParent()).isDirectoryNotContaining(path -> !path.equals(file));
@@ -29,7 +30,7 @@ final class WholeFileTest {
     void oldFileStaysIfTheNewOneFails() throws IOException {
         Path file = Files.writeString(folder.resolve("report"), "old");
 
-        assertThatThrownBy(() -> WholeFile.write(file, out -> {
+        assertThatThrownBy(() -> WholeFile.replacing(file).write(out -> {
                     out.write(1);
                     throw new IOException("broken");
                 }))
@@ -45,8 +46,32 @@ final class WholeFileTest {
         Assumptions.assumeTrue(Files.exists(device) && !Files.isRegularFile(device));
         Path link = Files.createSymbolicLink(folder.resolve("null"), device);
 
-        WholeFile.write(link, out -> out.write(1));
+        WholeFile.replacing(link).write(out -> out.write(1));
 
         assertThat(Files.isSymbolicLink(link)).isTrue();
+    }
+
+    @Test
+    void fileThatHasToStayStaysEvenIfItComesWhileTheNewOneIsWritten() throws IOException {
+        Path file = folder.resolve("report");
+        WholeFile report = WholeFile.of(file, WholeFile.Existing.KEEP);
+        assertThat(report.isTaken()).isFalse();
+
+        assertThatThrownBy(() -> report.write(out -> Files.writeString(file, "somebody else's")))
+                .isInstanceOf(FileAlreadyExistsException.class);
+
+        assertThat(report.isTaken()).isTrue();
+        assertThat(file).hasContent("somebody else's");
+        assertThat(folder).isDirectoryNotContaining(path -> !path.equals(file));
+    }
+
+    @Test
+    void folderIsNeverReplaced() throws IOException {
+        Path taken = Files.createDirectory(folder.resolve("report"));
+
+        assertThatThrownBy(() -> WholeFile.replacing(taken).write(out -> out.write(1)))
+                .isInstanceOf(FileAlreadyExistsException.class);
+
+        assertThat(taken).isEmptyDirectory();
     }
 }

@@ -33,8 +33,8 @@ public final class PlanCodec {
     }
 
     /** Writes a plan to a file, which appears complete or not at all. */
-    public static void write(Plan plan, Path file) throws IOException {
-        WholeFile.write(file, out -> write(plan, out));
+    public static void write(Plan plan, WholeFile file) throws IOException {
+        file.write(out -> write(plan, out));
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.execute;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.testdata.Cases;
 import java.nio.charset.StandardCharsets;
@@ -36,7 +37,7 @@ final class KillAndResumeTest {
         try (FilePool pool = new FilePool()) {
             PlanFixture fixture = fixture(pool);
             Path plan = folder.resolve("plan");
-            PlanCodec.write(fixture.plan(), plan);
+            PlanCodec.write(fixture.plan(), WholeFile.replacing(plan));
             Path out = folder.resolve("out");
             List<Process> tasks = new ArrayList<>();
             for (int task = 0; task < 3; task++) {
@@ -56,7 +57,7 @@ final class KillAndResumeTest {
         try (FilePool pool = new FilePool()) {
             PlanFixture fixture = fixture(pool);
             Path plan = folder.resolve("plan");
-            PlanCodec.write(fixture.plan(), plan);
+            PlanCodec.write(fixture.plan(), WholeFile.replacing(plan));
             RandomGenerator random = Cases.random(kills);
             int killed = 0;
             int visible = 0;

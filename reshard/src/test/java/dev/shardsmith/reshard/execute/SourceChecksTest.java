@@ -9,6 +9,7 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.plan.Fill;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
@@ -91,7 +92,7 @@ final class SourceChecksTest {
     void aKeptPlanChecksToo() throws IOException {
         Plan plan = merge(0, 2, 777);
         Path file = folder.resolve("kept.plan");
-        PlanCodec.write(plan, file);
+        PlanCodec.write(plan, WholeFile.replacing(file));
         Plan kept = PlanCodec.read(file, pool);
         assertThatThrownBy(() -> PlanExecutor.execute(kept, folder.resolve("out"), ExecutionOptions.defaults()))
                 .hasMessageContaining("damaged");

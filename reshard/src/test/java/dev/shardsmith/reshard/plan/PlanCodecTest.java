@@ -10,6 +10,7 @@ import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.plan.proto.PlanHeader;
 import dev.shardsmith.reshard.plan.proto.PlanMessage;
 import dev.shardsmith.reshard.region.Box;
@@ -142,7 +143,7 @@ final class PlanCodecTest {
     @Test
     void aPlanFileAppearsComplete() throws IOException {
         Path file = folder.resolve("plans/plan.pb");
-        PlanCodec.write(plan(), file);
+        PlanCodec.write(plan(), WholeFile.replacing(file));
         assertThat(file).hasBinaryContent(written(plan()));
         assertThat(PlanCodec.read(file, pool).notes()).containsExactly("a note");
         assertThat(file.getParent()).isDirectoryNotContaining("glob:**.new");

@@ -104,8 +104,8 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
         return path.toString().replace('\\', '/');
     }
 
-    /** Writes the manifest to a file, replacing one that is there. */
-    public void write(Path file) throws IOException {
+    /** Writes the manifest to a file. */
+    public void write(WholeFile file) throws IOException {
         Manifest.Builder message = Manifest.newBuilder().setVersion(VERSION);
         tensors.forEach(tensor -> message.addTensors(message(tensor)));
         for (FileEntry entry : files) {
@@ -118,7 +118,7 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
             }
             message.addFiles(source);
         }
-        WholeFile.write(file, out -> message.build().writeTo(out));
+        file.write(out -> message.build().writeTo(out));
     }
 
     private static Tensor message(TensorEntry entry) {

@@ -8,7 +8,6 @@ import java.io.InputStream;
 import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 
 /** Writes a report as one HTML file. */
 public final class HtmlReport {
@@ -19,9 +18,9 @@ public final class HtmlReport {
 
     private HtmlReport() {}
 
-    /** Writes the document to a file, replacing one that is there; nothing half-written stays if that fails. */
-    public static void write(ReportDocument document, Path file) throws IOException {
-        WholeFile.write(file, out -> {
+    /** Writes the document to a file. */
+    public static void write(ReportDocument document, WholeFile file) throws IOException {
+        file.write(out -> {
             Writer writer = new OutputStreamWriter(out, StandardCharsets.UTF_8);
             write(document, writer);
             writer.flush();

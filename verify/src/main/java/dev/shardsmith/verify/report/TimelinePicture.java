@@ -5,7 +5,6 @@ import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.forward.Timeline.Activity;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
@@ -33,9 +32,9 @@ public final class TimelinePicture {
 
     private TimelinePicture() {}
 
-    /** Writes the picture to a file, replacing one that is there. */
-    public static void write(Timeline timeline, Path file) throws IOException {
-        WholeFile.write(file, out -> out.write(svg(timeline).getBytes(StandardCharsets.UTF_8)));
+    /** Writes the picture to a file. */
+    public static void write(Timeline timeline, WholeFile file) throws IOException {
+        file.write(out -> out.write(svg(timeline).getBytes(StandardCharsets.UTF_8)));
     }
 
     static String svg(Timeline timeline) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.testdata.Cases;
@@ -96,7 +97,7 @@ class CheckpointManifestTest {
     void aManifestIsReadAsItWasWritten(@TempDir Path folder) throws IOException {
         CheckpointManifest manifest = manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2"));
         Path file = folder.resolve("manifest");
-        manifest.write(file);
+        manifest.write(WholeFile.replacing(file));
         assertThat(CheckpointManifest.read(file)).isEqualTo(manifest);
         assertThat(manifest.files())
                 .extracting(FileEntry::path)
@@ -182,7 +183,7 @@ class CheckpointManifestTest {
         assertThatThrownBy(() -> CheckpointManifest.read(file)).hasMessageContaining("version 9");
         byte[] sound;
         CheckpointManifest manifest = manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp1pp1"));
-        manifest.write(file);
+        manifest.write(WholeFile.replacing(file));
         sound = Files.readAllBytes(file);
         Cases.forAll(300, random -> {
             byte[] damaged = sound.clone();

@@ -3,6 +3,7 @@ package dev.shardsmith.verify.report;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.shardsmith.formats.WholeFile;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -88,11 +89,11 @@ class HtmlReportTest {
     void pagesAreWrittenWhole() throws IOException {
         Path folder = Path.of("target", "report-samples");
         Files.createDirectories(folder);
-        HtmlReport.write(SampleReports.diff(), folder.resolve("diff.html"));
-        HtmlReport.write(SampleReports.inspect(), folder.resolve("inspect.html"));
-        HtmlReport.write(SampleReports.verify(), folder.resolve("verify.html"));
-        HtmlReport.write(SampleReports.validate(), folder.resolve("validate.html"));
-        HtmlReport.write(SampleReports.large(), folder.resolve("large.html"));
+        HtmlReport.write(SampleReports.diff(), WholeFile.replacing(folder.resolve("diff.html")));
+        HtmlReport.write(SampleReports.inspect(), WholeFile.replacing(folder.resolve("inspect.html")));
+        HtmlReport.write(SampleReports.verify(), WholeFile.replacing(folder.resolve("verify.html")));
+        HtmlReport.write(SampleReports.validate(), WholeFile.replacing(folder.resolve("validate.html")));
+        HtmlReport.write(SampleReports.large(), WholeFile.replacing(folder.resolve("large.html")));
         try (var files = Files.list(folder)) {
             assertThat(files.map(Path::getFileName).map(Path::toString))
                     .contains("diff.html", "inspect.html", "verify.html", "validate.html", "large.html");

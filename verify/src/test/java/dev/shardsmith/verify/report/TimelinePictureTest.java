@@ -2,6 +2,7 @@ package dev.shardsmith.verify.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.forward.Timeline.Activity;
 import java.nio.file.Files;
@@ -26,7 +27,7 @@ final class TimelinePictureTest {
         timeline.add(Activity.READ, 0, "1 mlp", start + 500 * MILLI, start + 4000 * MILLI, 300);
         timeline.add(Activity.COMPUTE, 0, "0 <mamba>", start + 1000 * MILLI, start + 1200 * MILLI, 0);
         Path file = folder.resolve("time.svg");
-        TimelinePicture.write(timeline, file);
+        TimelinePicture.write(timeline, WholeFile.replacing(file));
         List<String> lines = Files.readAllLines(file);
         List<String> bars =
                 lines.stream().filter(line -> line.contains("<title>")).toList();

@@ -82,6 +82,12 @@ public final class HuggingFaceModels {
             throws CheckpointException {
         NamedWeights top = weights.under(prefix());
         WeightSource embedding = embedding(top);
+        if (!weights.has("lm_head.weight") && !config.flagOr(true, "tie_word_embeddings")) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.INCOMPLETE,
+                    "lm_head.weight",
+                    "the configuration does not tie the head to the embedding, but there is no lm_head.weight");
+        }
         WeightSource head = weights.find("lm_head.weight").orElse(embedding);
         return new LayeredModel(
                 width,
@@ -260,13 +266,17 @@ public final class HuggingFaceModels {
         float down = factors.length == 2 ? factors[1] : 1;
         WeightSource fc1 =
                 WeightSource.concat(List.of(mlp.get("gate_proj.weight").scaled(gate), mlp.get("up_proj.weight")));
+        Optional<WeightSource> bias = mlp.has("gate_proj.bias")
+                ? Optional.of(
+                        WeightSource.concat(List.of(mlp.get("gate_proj.bias").scaled(gate), mlp.get("up_proj.bias"))))
+                : Optional.empty();
         MlpMixer mixer = parts.mlp(
                 MlpMixer.Form.GATE_FIRST,
                 parts.activation("hidden_act"),
                 fc1,
-                Optional.empty(),
+                bias,
                 mlp.get("down_proj.weight").scaled(down),
-                Optional.empty());
+                mlp.find("down_proj.bias").map(b -> b.scaled(down)));
         return new Block(index, "mlp", parts.norm(w, "pre_ff_layernorm"), List.of(mixer));
     }
 

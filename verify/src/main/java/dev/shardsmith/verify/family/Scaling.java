@@ -11,28 +11,24 @@ import java.util.List;
 final class Scaling {
     private Scaling() {}
 
-    /** Factors of the rows of an input projection [z, x, B, C, dt], and one for its input. */
+    /**
+     * Factors of what an input projection gives, and one for its input: the bias takes the former alone.
+     *
+     * @param components of z, x, B, C, dt; all 1 if there are not five
+     */
     static Mamba2Mixer rows(Mamba2Mixer mixer, float input, float[] components) {
-        if (components.length != 5) {
-            return mixer;
-        }
+        float[] factors = components.length == 5 ? components : new float[] {1, 1, 1, 1, 1};
         List<Mamba2Mixer.Shard> shards = new ArrayList<>();
         for (Mamba2Mixer.Shard s : mixer.shards()) {
             int inner = s.heads() * mixer.options().headDim();
             int groups = s.groups() * mixer.options().state();
             int[] sizes = {inner, inner, groups, groups, s.heads()};
-            List<WeightSource> scaled = new ArrayList<>();
-            int row = 0;
-            for (int i = 0; i < sizes.length; i++) {
-                scaled.add(s.inProj().rows(mixer.width(), row, sizes[i]).scaled(input * components[i]));
-                row += sizes[i];
-            }
             shards.add(new Mamba2Mixer.Shard(
                     s.heads(),
                     s.groups(),
                     s.bypass(),
-                    WeightSource.concat(scaled),
-                    s.inBias(),
+                    scaled(s.inProj().scaled(input), mixer.width(), sizes, factors),
+                    s.inBias().map(bias -> scaled(bias, 1, sizes, factors)),
                     s.conv(),
                     s.convBias(),
                     s.dtBias(),
@@ -42,6 +38,17 @@ final class Scaling {
                     s.outProj()));
         }
         return new Mamba2Mixer(mixer.width(), mixer.options(), List.copyOf(shards), mixer.outBias());
+    }
+
+    /** Stretches of rows of {@code width} elements, each with its factor. */
+    private static WeightSource scaled(WeightSource rows, int width, int[] sizes, float[] factors) {
+        List<WeightSource> stretches = new ArrayList<>();
+        int row = 0;
+        for (int i = 0; i < sizes.length; i++) {
+            stretches.add(rows.rows(width, row, sizes[i]).scaled(factors[i]));
+            row += sizes[i];
+        }
+        return WeightSource.concat(stretches);
     }
 
     /** A factor of what the mixer gives. */

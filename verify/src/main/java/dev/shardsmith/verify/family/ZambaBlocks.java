@@ -21,7 +21,8 @@ import java.util.Optional;
  *
  * <p>There are {@code num_mem_blocks} shared transformers; hybrid layers take them in turns. A file holds each of them once, under
  * the name of the first layer that uses it. What is a layer's own are the adapters, of low rank, and the projection of the
- * transformer's result.
+ * transformer's result. Transformers shares them only where embedding and head are tied too: otherwise each layer runs the
+ * transformer that the file holds under its own name.
  */
 final class ZambaBlocks {
     private static final float GATED_NORM_EPSILON = 1e-5f;
@@ -65,6 +66,9 @@ final class ZambaBlocks {
     /** The tensors of shared transformers that a file holds once more, under the names of later layers. */
     List<Remainder.Copy> copies() {
         List<Remainder.Copy> copies = new ArrayList<>();
+        if (!shared()) {
+            return copies;
+        }
         int transformers = Math.max(1, config.integerOr(1, "num_mem_blocks"));
         for (int use = transformers; use < hybrids.size(); use++) {
             NamedWeights first = layers.under(hybrids.get(use % transformers) + ".shared_transformer.");
@@ -96,8 +100,7 @@ final class ZambaBlocks {
     /** The shared transformer as the last of the hybrid layers so far sees it. */
     private SharedTransformer transformer(NamedWeights layer) throws CheckpointException {
         int use = hybrids.size() - 1;
-        int copies = Math.max(1, config.integerOr(1, "num_mem_blocks"));
-        NamedWeights w = layers.under(hybrids.get(use % copies) + ".shared_transformer.");
+        NamedWeights w = weights(layer, use);
         NamedWeights feedForward = w.under("feed_forward.");
         int hidden = feedForward.size("gate_up_proj.weight", 0) / 2;
         WeightSource gateAndUp = adapted(
@@ -123,6 +126,30 @@ final class ZambaBlocks {
                 new SharedAttention(parts.norm(w, "input_layernorm"), attention(w.under("self_attn."), use)),
                 parts.norm(w, "pre_ff_layernorm"),
                 new SharedFeedForward(mlp, layer.get("linear.weight")));
+    }
+
+    private boolean shared() {
+        return config.flagOr(true, "tie_word_embeddings");
+    }
+
+    /** The weights of the transformer that the given use runs. */
+    private NamedWeights weights(NamedWeights layer, int use) {
+        NamedWeights own = layer.under("shared_transformer.");
+        if (!shared() && own.has("pre_ff_layernorm.weight")) {
+            passOverAdaptersOfOthers(own, use);
+            return own;
+        }
+        int copies = Math.max(1, config.integerOr(1, "num_mem_blocks"));
+        return layers.under(hybrids.get(use % copies) + ".shared_transformer.");
+    }
+
+    /** A transformer of its own holds adapters for all uses and runs those of one. */
+    private static void passOverAdaptersOfOthers(NamedWeights own, int use) {
+        for (String name : own.suffixes()) {
+            if (name.contains("_adapter_list.") && !name.contains("_adapter_list." + use + ".")) {
+                own.find(name);
+            }
+        }
     }
 
     private AttentionMixer attention(NamedWeights w, int use) throws CheckpointException {

@@ -68,6 +68,24 @@ record CheckpointSummary(
         if (view.layout() == ModelView.Layout.TORCH_DIST) {
             return 0;
         }
+        return anyWasted(view) ? countWasted(view) : 0;
+    }
+
+    /** False if every tensor shows the whole of its storage, as in nearly all checkpoints, where nothing need be added up. */
+    private static boolean anyWasted(ModelView view) throws IOException {
+        for (RankShard rank : view.ranks()) {
+            for (LogicalTensor tensor : rank.tensors().values()) {
+                for (Piece piece : tensor.pieces()) {
+                    if (piece.data().bytes() < piece.data().source().size()) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    private static long countWasted(ModelView view) throws IOException {
         Map<Object, Long> unseen = new HashMap<>();
         for (RankShard rank : view.ranks()) {
             for (LogicalTensor tensor : rank.tensors().values()) {

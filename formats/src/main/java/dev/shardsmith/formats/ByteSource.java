@@ -37,7 +37,7 @@ public interface ByteSource {
 
     /** The same bytes, of which a container recorded the CRC-32. */
     default ByteSource withRecordedCrc(int crc) {
-        return new ChecksummedByteSource(this, OptionalInt.of(crc));
+        return new ChecksummedByteSource(this, crc);
     }
 
     /** A range of a file, in bytes. */

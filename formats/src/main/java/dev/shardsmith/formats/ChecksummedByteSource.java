@@ -6,7 +6,12 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /** A source of which a container recorded the CRC-32; that of a part of it is not known. */
-record ChecksummedByteSource(ByteSource bytes, OptionalInt recordedCrc) implements ByteSource {
+record ChecksummedByteSource(ByteSource bytes, int crc) implements ByteSource {
+    @Override
+    public OptionalInt recordedCrc() {
+        return OptionalInt.of(crc);
+    }
+
     @Override
     public String name() {
         return bytes.name();

@@ -38,6 +38,7 @@ public record StoredTensor(
     /**
      * A view of a source, checked to lie inside it.
      *
+     * @param name of the tensor, for the message; empty where the source's name says enough
      * @throws CheckpointException if an element would lie outside the source
      */
     public static StoredTensor checked(
@@ -50,17 +51,21 @@ public record StoredTensor(
                 end = tensor.endOffset();
             } catch (ArithmeticException e) {
                 throw CheckpointException.of(
-                        CheckpointException.Kind.MALFORMED, source.name(), "tensor " + name + ": the size overflows");
+                        CheckpointException.Kind.MALFORMED, source.name(), called(name) + ": the size overflows");
             }
             if (offset < 0 || end > source.size()) {
                 throw CheckpointException.of(
                         CheckpointException.Kind.MALFORMED,
                         source.name(),
-                        "tensor " + name + " of shape " + shape + " ends at byte " + end + ", but its data is "
+                        called(name) + " of shape " + shape + " ends at byte " + end + ", but its data is "
                                 + source.size() + " bytes long");
             }
         }
         return tensor;
+    }
+
+    private static String called(String name) {
+        return name.isEmpty() ? "a tensor" : "tensor " + name;
     }
 
     /** A row-major, little-endian tensor at {@code offset} of a source, checked to lie inside it. */

@@ -26,13 +26,12 @@ final class PickleContainers {
                 switch (count) {
                     case 1 -> PyTuple.ofOne(first);
                     case 2 -> PyTuple.ofTwo(first, second);
-                    default -> new PyTuple(List.of(first, second, third));
+                    default -> PyTuple.ofArray(new PyValue[] {first, second, third});
                 }));
     }
 
     void tupleAboveMark() throws CheckpointException {
-        PyTuple tuple = machine.countAboveMark() == 0 ? PyTuple.EMPTY : new PyTuple(machine.values());
-        replaceToMark(tuple);
+        replaceToMark(PyTuple.ofArray(machine.copiedValues()));
     }
 
     void dictAboveMark() throws CheckpointException {

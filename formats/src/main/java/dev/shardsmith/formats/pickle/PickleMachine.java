@@ -14,9 +14,14 @@ final class PickleMachine {
     /** Memo entries that are fetched somewhere, if only these are to be kept. */
     private final Optional<BitSet> fetched;
 
+    private final boolean keepsAll;
+    private final long mostMemoized;
+
     PickleMachine(PickleMeter meter, Optional<BitSet> fetched) {
         this.meter = meter;
         this.fetched = fetched;
+        this.keepsAll = fetched.isEmpty();
+        this.mostMemoized = meter.limits().memoEntries();
     }
 
     void push(PyValue value) {
@@ -98,6 +103,13 @@ final class PickleMachine {
         return stack.aboveMark();
     }
 
+    /** A copy of them, counted in the same way. */
+    PyValue[] copiedValues() throws CheckpointException {
+        requireMark();
+        meter.grow((long) PickleMeter.SLOT * stack.countAboveMark());
+        return stack.copyAboveMark();
+    }
+
     /** Adds the keys and values above the mark to a dict. */
     void fill(PyDict dict) throws CheckpointException {
         int count = pairsAboveMark();
@@ -143,21 +155,25 @@ final class PickleMachine {
 
     /** Stores the top value in the memo. */
     void put(long index) throws CheckpointException {
-        long most = meter.limits().memoEntries();
-        if (memo.size() >= most) {
-            throw meter.limit("the memo has more than " + most + " entries");
+        if (memo.size() >= mostMemoized) {
+            throw meter.limit("the memo has more than " + mostMemoized + " entries");
         }
         PyValue value = peek();
-        if (fetched.isPresent()) {
-            if (PickleReferences.mayDrop(index) && !fetched.get().get((int) index)) {
-                memo.drop(index);
-                return;
-            }
-            meter.keepInMemo(2 * PickleMeter.NODE
-                    + (value instanceof PyStr text ? text.value().length() : 0));
+        if (keepsAll || isKept(index, value)) {
+            meter.grow(PickleMeter.SLOT);
+            memo.put(index, value);
         }
-        meter.grow(PickleMeter.SLOT);
-        memo.put(index, value);
+    }
+
+    /** False for what nobody fetches, which is only counted. */
+    private boolean isKept(long index, PyValue value) {
+        if (PickleReferences.mayDrop(index) && !fetched.orElseThrow().get((int) index)) {
+            memo.drop(index);
+            return false;
+        }
+        meter.keepInMemo(2 * PickleMeter.NODE
+                + (value instanceof PyStr text ? text.value().length() : 0));
+        return true;
     }
 
     private CheckpointException underflow() {

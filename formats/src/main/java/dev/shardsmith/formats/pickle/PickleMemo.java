@@ -20,6 +20,18 @@ final class PickleMemo {
     }
 
     void put(long index, PyValue value) {
+        if (index < dense.length && sparse.isEmpty()) {
+            int slot = (int) index;
+            if (dense[slot] == null) {
+                count++;
+            }
+            dense[slot] = value;
+        } else {
+            putElsewhere(index, value);
+        }
+    }
+
+    private void putElsewhere(long index, PyValue value) {
         if (index < dense.length || index <= 2L * count + SLACK) {
             int slot = (int) index;
             if (slot >= dense.length) {

@@ -47,9 +47,13 @@ final class PickleMeter {
     void grow(long bytes) throws CheckpointException {
         graphBytes += bytes;
         if (graphBytes > mostBytes) {
-            throw limit("the pickle's content needs more than the limit of " + mostBytes + " bytes of memory")
-                    .withHint("give Java more memory (-Xmx)");
+            throw tooHeavy();
         }
+    }
+
+    private CheckpointException tooHeavy() {
+        return limit("the pickle's content needs more than the limit of " + mostBytes + " bytes of memory")
+                .withHint("give Java more memory (-Xmx)");
     }
 
     /** Counts a node. */

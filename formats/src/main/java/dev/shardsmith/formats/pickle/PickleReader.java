@@ -99,26 +99,48 @@ public final class PickleReader {
         }
     }
 
+    /**
+     * The operations that pickles are mostly made of, the commonest first: the first compiler, which is the only one that a
+     * command of a second gets, makes a switch into questions asked one after the other.
+     */
     private void step(int op) throws IOException {
+        if (op == Opcode.LONG_BINPUT) {
+            machine.put(in.u32());
+        } else if (op == Opcode.BINGET) {
+            machine.push(machine.get(in.u8()));
+        } else if (op == Opcode.MEMOIZE) {
+            machine.memoize();
+        } else if (op == Opcode.BININT1) {
+            machine.push(PyInt.of(in.u8()));
+        } else if (op == Opcode.BINUNICODE) {
+            machine.push(operands.string(in.u32()));
+        } else if (op == Opcode.SHORT_BINUNICODE) {
+            machine.push(operands.string(in.u8()));
+        } else if (op == Opcode.MARK) {
+            machine.mark();
+        } else if (op == Opcode.TUPLE) {
+            containers.tupleAboveMark();
+        } else if (op == Opcode.TUPLE2) {
+            containers.tuple(2);
+        } else if (op == Opcode.REDUCE) {
+            calls.object(PyObject.Kind.REDUCE, false);
+        } else if (op == Opcode.BINFLOAT) {
+            machine.push(meter.node(new PyFloat(Double.longBitsToDouble(in.bigEndian64()))));
+        } else {
+            usualStep(op);
+        }
+    }
+
+    private void usualStep(int op) throws IOException {
         switch (op) {
-            case Opcode.BINGET -> machine.push(machine.get(in.u8()));
             case Opcode.BINPUT -> machine.put(in.u8());
             case Opcode.LONG_BINGET -> machine.push(machine.get(in.u32()));
-            case Opcode.LONG_BINPUT -> machine.put(in.u32());
-            case Opcode.MEMOIZE -> machine.memoize();
-            case Opcode.BININT1 -> machine.push(PyInt.of(in.u8()));
             case Opcode.BININT2 -> machine.push(PyInt.of(in.u16()));
             case Opcode.BININT -> machine.push(PyInt.of(in.i32()));
-            case Opcode.BINUNICODE -> machine.push(operands.string(in.u32()));
-            case Opcode.SHORT_BINUNICODE -> machine.push(operands.string(in.u8()));
             case Opcode.BINUNICODE8 -> machine.push(operands.string(in.i64()));
-            case Opcode.MARK -> machine.mark();
-            case Opcode.TUPLE -> containers.tupleAboveMark();
             case Opcode.TUPLE1 -> containers.tuple(1);
-            case Opcode.TUPLE2 -> containers.tuple(2);
             case Opcode.TUPLE3 -> containers.tuple(3);
             case Opcode.EMPTY_TUPLE -> machine.push(PyTuple.EMPTY);
-            case Opcode.REDUCE -> calls.object(PyObject.Kind.REDUCE, false);
             case Opcode.NEWOBJ -> calls.object(PyObject.Kind.NEWOBJ, false);
             case Opcode.NEWOBJ_EX -> calls.object(PyObject.Kind.NEWOBJ_EX, true);
             case Opcode.BUILD -> calls.build();
@@ -136,7 +158,6 @@ public final class PickleReader {
             case Opcode.ADDITEMS -> containers.addItems();
             case Opcode.GLOBAL -> machine.push(calls.global(operands.name(), operands.name()));
             case Opcode.STACK_GLOBAL -> calls.stackGlobal();
-            case Opcode.BINFLOAT -> machine.push(meter.node(new PyFloat(Double.longBitsToDouble(in.bigEndian64()))));
             case Opcode.LONG1 -> machine.push(operands.integer(in.u8()));
             case Opcode.LONG4 -> machine.push(operands.integer(in.i32()));
             case Opcode.BINBYTES -> machine.push(operands.bytes(PyBytes.Kind.BYTES, in.u32()));

@@ -77,6 +77,11 @@ final class PickleStack {
         return Arrays.asList(values).subList(fence, size);
     }
 
+    /** A copy of the values above the last mark. */
+    PyValue[] copyAboveMark() {
+        return Arrays.copyOfRange(values, fence, size);
+    }
+
     /** Value number {@code index} above the last mark. */
     PyValue aboveMark(int index) {
         return values[fence + index];
@@ -84,8 +89,9 @@ final class PickleStack {
 
     /** Removes the last mark and all above it. */
     void dropToMark() {
-        Arrays.fill(values, fence, size, null);
-        size = fence;
+        while (size > fence) {
+            values[--size] = null;
+        }
         markCount--;
         fence = markCount == 0 ? 0 : marks[markCount - 1];
     }

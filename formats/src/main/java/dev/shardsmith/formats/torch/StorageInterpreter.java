@@ -28,6 +28,11 @@ final class StorageInterpreter {
     private final Map<PyObject, TorchStorage> embedded = new IdentityHashMap<>();
     private final List<TorchStorage> inOrder = new ArrayList<>();
 
+    /** The class of storages that was met last, and its element type: most of a file's tensors have the same. */
+    private PyGlobal lastClass;
+
+    private Optional<DType> lastType = Optional.empty();
+
     StorageInterpreter(ByteSource source, StorageResolver resolver, TorchLimits limits) {
         this.source = source;
         this.resolver = resolver;
@@ -57,34 +62,34 @@ final class StorageInterpreter {
     }
 
     private Optional<TorchStorage> reference(PyPersistent reference) throws IOException {
-        if (!(reference.id() instanceof PyTuple id) || id.items().isEmpty()) {
+        if (!(reference.id() instanceof PyTuple id) || id.size() == 0) {
             throw malformed("is " + reference.id().describe() + ", not a tuple");
         }
-        List<PyValue> parts = id.items();
-        String kind = PythonText.string(parts.get(0)).orElse("");
+        String kind = PythonText.string(id.get(0)).orElse("");
         if (kind.equals("module")) {
             // A class with its source text, from the days when whole modules were saved.
             return Optional.empty();
         }
         if (!kind.equals("storage")) {
-            throw malformed("is of the unknown kind " + PythonText.repr(parts.get(0)));
+            throw malformed("is of the unknown kind " + PythonText.repr(id.get(0)));
         }
-        if (parts.size() != 5 && parts.size() != 6) {
-            throw malformed("has " + parts.size() + " parts, not 5 or 6");
+        if (id.size() != 5 && id.size() != 6) {
+            throw malformed("has " + id.size() + " parts, not 5 or 6");
         }
-        if (!(parts.get(1) instanceof PyGlobal type) || !StorageTypes.isStorage(type)) {
-            throw malformed("names " + parts.get(1).describe() + " where a class of storages should be");
+        if (!(id.get(1) instanceof PyGlobal type) || type != lastClass && !StorageTypes.isStorage(type)) {
+            throw malformed("names " + id.get(1).describe() + " where a class of storages should be");
         }
-        String key = PythonText.string(parts.get(2)).orElseThrow(() -> malformed("has a key that is no string"));
-        String location =
-                PythonText.string(parts.get(3)).orElseThrow(() -> malformed("has a location that is no string"));
-        Optional<DType> elementType = StorageTypes.elementType(type);
-        long elements = parts.get(4) instanceof PyInt count ? count.asLong().orElse(-1) : -1;
+        String key = PythonText.string(id.get(2)).orElseThrow(() -> malformed("has a key that is no string"));
+        String location = PythonText.string(id.get(3)).orElseThrow(() -> malformed("has a location that is no string"));
+        Optional<DType> elementType = type == lastClass ? lastType : StorageTypes.elementType(type);
+        lastClass = type;
+        lastType = elementType;
+        long elements = id.get(4) instanceof PyInt count ? count.asLong().orElse(-1) : -1;
         int itemSize = StorageTypes.itemSize(elementType);
         if (elements < 0 || elements > Long.MAX_VALUE / itemSize) {
             throw malformed("of storage " + key + " has an impossible number of elements");
         }
-        PyValue view = parts.size() == 6 ? parts.get(5) : PyNone.NONE;
+        PyValue view = id.size() == 6 ? id.get(5) : PyNone.NONE;
         return Optional.of(
                 stored(new StorageResolver.StorageId(key, elementType, elements, elements * itemSize, location), view));
     }

@@ -53,7 +53,10 @@ final class TensorInterpreter {
         if (seen != null) {
             return seen;
         }
-        Optional<TorchTensor> tensor = call(callable, object.args()).map(made -> withState(made, object));
+        Optional<TorchTensor> tensor = call(callable, object.args());
+        if (tensor.isPresent() && object.state().isPresent()) {
+            tensor = Optional.of(withState(tensor.get(), object));
+        }
         known.put(object, tensor);
         return tensor;
     }
@@ -153,8 +156,11 @@ final class TensorInterpreter {
 
     /** {@code (storage, offset, size, stride, …)} */
     private TorchTensor strided(CallArguments args, Optional<PyValue> explicitType) throws IOException {
-        TorchStorage storage = storages.of(args.get(0))
-                .orElseThrow(() -> args.malformed("does not have a storage as its first argument"));
+        Optional<TorchStorage> named = storages.of(args.get(0));
+        if (named.isEmpty()) {
+            throw args.malformed("does not have a storage as its first argument");
+        }
+        TorchStorage storage = named.get();
         Optional<DType> dtype = explicitType.isPresent() ? args.dtype(6) : storage.elementType();
         long offset = args.integer(1);
         Shape shape = args.shape(2);
@@ -165,8 +171,8 @@ final class TensorInterpreter {
         if (offset < 0) {
             throw args.malformed("begins at element " + offset + " of its storage");
         }
-        TorchTensor tensor = TorchTensor.of(TensorKind.STRIDED, dtype, shape, strides, storage.location());
-        return tensor.in(storage, offset, elements(args, dtype, shape, strides, offset, storage));
+        Optional<StoredTensor> elements = elements(args, dtype, shape, strides, offset, storage);
+        return TorchTensor.strided(dtype, shape, strides, storage, offset, elements);
     }
 
     private Optional<StoredTensor> elements(
@@ -186,8 +192,8 @@ final class TensorInterpreter {
         if (storage.location().equals(META) && storage.bytes() == 0) {
             return Optional.empty();
         }
-        StoredTensor view = StoredTensor.checked(
-                "with storage " + storage.key(), type, shape, strides, storage.data(), bit / 8, storage.order());
+        // The source's name tells which storage it is.
+        StoredTensor view = StoredTensor.checked("", type, shape, strides, storage.data(), bit / 8, storage.order());
         // Elements below a byte that begin inside one cannot be addressed.
         return bit % 8 == 0 ? Optional.of(view) : Optional.empty();
     }

@@ -8,6 +8,7 @@ import dev.shardsmith.formats.pickle.PyGraph;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PySet;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.PythonText;
@@ -46,14 +47,33 @@ final class TensorNames {
         this.mostCharacters = mostCharacters;
     }
 
-    /**
-     * A node that is to be looked at, or a tensor whose parts have been listed and which is now listed itself.
-     *
-     * @param above the node that leads here; null for the root
-     * @param sign what stands between the names: {@code .}, {@code #}, {@code @} or nothing
-     * @param step the last part of the name
-     */
-    private record Visit(Visit above, String sign, String step, PyValue node, Optional<TorchTensor> finished) {}
+    /** A node that is to be looked at, or a tensor whose parts have been listed and which is now listed itself. */
+    private static final class Visit {
+        /** The node that leads here; null for the root. */
+        private final Visit above;
+
+        /** What stands between the names: {@code .}, {@code #}, {@code @} or nothing. */
+        private final String sign;
+
+        /** The last part of the name. */
+        private final String step;
+
+        private final PyValue node;
+
+        /** The tensor that this is, if its parts have been listed; else null. */
+        private final TorchTensor finished;
+
+        /** The name, once it was needed; else null. */
+        private String name;
+
+        Visit(Visit above, String sign, String step, PyValue node, TorchTensor finished) {
+            this.above = above;
+            this.sign = sign;
+            this.step = step;
+            this.node = node;
+            this.finished = finished;
+        }
+    }
 
     /**
      * All tensors below a node.
@@ -69,11 +89,11 @@ final class TensorNames {
     }
 
     private void walk(PyValue root) throws IOException {
-        open.push(new Visit(null, "", "", root, Optional.empty()));
+        open.push(new Visit(null, "", "", root, null));
         while (!open.isEmpty()) {
             Visit visit = open.pop();
-            if (visit.finished.isPresent()) {
-                found.add(new NamedTensor(name(visit), visit.finished.get(), visit.node));
+            if (visit.finished != null) {
+                found(visit.above, visit.sign, visit.step, visit.finished, visit.node);
                 continue;
             }
             Optional<TorchTensor> tensor = interpreter.of(visit.node);
@@ -89,22 +109,42 @@ final class TensorNames {
         }
     }
 
-    /** The steps from the root to here; a dot stands between names, not before the first. */
-    private String name(Visit visit) throws CheckpointException {
-        List<Visit> path = new ArrayList<>();
-        long length = 0;
-        for (Visit at = visit; at.above != null; at = at.above) {
-            path.add(at);
-            length += at.sign.length() + (long) at.step.length();
-            if (length > LONGEST_NAME) {
-                throw limit("a tensor has a name of more than " + LONGEST_NAME + " characters");
-            }
-        }
-        characters += length;
+    /** Lists a tensor. */
+    private void found(Visit above, String sign, String step, TorchTensor tensor, PyValue node)
+            throws CheckpointException {
+        String before = above == null ? "" : name(above);
+        requireShort(before.length() + sign.length() + (long) step.length());
+        String name = joined(before, sign, step);
+        characters += name.length();
         if (characters > mostCharacters) {
             throw limit("the names of the tensors need more than the limit of " + mostCharacters + " characters");
         }
-        StringBuilder name = new StringBuilder((int) length);
+        found.add(new NamedTensor(name, tensor, node));
+    }
+
+    /** A dot stands between names, not before the first. */
+    private static String joined(String before, String sign, String step) {
+        if (before.isEmpty()) {
+            return sign.equals(".") || sign.isEmpty() ? step : sign + step;
+        }
+        return before + sign + step;
+    }
+
+    /** The steps from the root to here. */
+    private String name(Visit visit) throws CheckpointException {
+        if (visit.name != null) {
+            return visit.name;
+        }
+        List<Visit> path = new ArrayList<>();
+        long length = 0;
+        Visit known = visit;
+        for (; known.above != null && known.name == null; known = known.above) {
+            path.add(known);
+            length += known.sign.length() + (long) known.step.length();
+            requireShort(length);
+        }
+        StringBuilder name = new StringBuilder(known.name == null ? "" : known.name);
+        requireShort(length + name.length());
         for (int i = path.size() - 1; i >= 0; i--) {
             Visit at = path.get(i);
             if (name.length() > 0 || !at.sign.equals(".")) {
@@ -112,17 +152,23 @@ final class TensorNames {
             }
             name.append(at.step);
         }
-        return name.toString();
+        visit.name = name.toString();
+        return visit.name;
+    }
+
+    private void requireShort(long length) throws CheckpointException {
+        if (length > LONGEST_NAME) {
+            throw limit("a tensor has a name of more than " + LONGEST_NAME + " characters");
+        }
     }
 
     private CheckpointException limit(String problem) {
         return CheckpointException.of(CheckpointException.Kind.LIMIT, source, problem);
     }
 
-    private void tensor(Visit visit, TorchTensor tensor) {
+    private void tensor(Visit visit, TorchTensor tensor) throws IOException {
         // A tensor may be reachable from its own attributes.
-        boolean compound = !tensor.parts().isEmpty() || !tensor.attributes().isEmpty();
-        if (compound && entered.add(visit.node)) {
+        if (isCompound(tensor) && entered.add(visit.node)) {
             for (TorchTensor.Part part : tensor.parts()) {
                 child(visit, "#", part.name(), part.node());
             }
@@ -132,10 +178,14 @@ final class TensorNames {
                 child(visit, "@", PythonText.str(attribute.key()), attribute.value());
             }
         }
-        children.add(new Visit(visit.above, visit.sign, visit.step, visit.node, Optional.of(tensor)));
+        children.add(new Visit(visit.above, visit.sign, visit.step, visit.node, tensor));
     }
 
-    private void container(Visit visit) {
+    private static boolean isCompound(TorchTensor tensor) {
+        return !tensor.parts().isEmpty() || !tensor.attributes().isEmpty();
+    }
+
+    private void container(Visit visit) throws IOException {
         if (visit.node instanceof PyDict dict) {
             entries(visit, dict.entries());
         } else if (visit.node instanceof PyList list) {
@@ -149,7 +199,7 @@ final class TensorNames {
         }
     }
 
-    private void object(Visit visit, PyObject object) {
+    private void object(Visit visit, PyObject object) throws IOException {
         boolean container =
                 object.callable() instanceof PyGlobal type && type.module().equals("collections");
         if (object.args() instanceof PyTuple args && entered.add(args)) {
@@ -178,7 +228,7 @@ final class TensorNames {
     }
 
     /** What dicts are made of: a dict, or as in Python 2 a list of keys and values. */
-    private void pairs(Visit visit, PyValue content) {
+    private void pairs(Visit visit, PyValue content) throws IOException {
         if (content instanceof PyDict dict && entered.add(dict)) {
             entries(visit, dict.entries());
         } else if (content instanceof PyList list && entered.add(list)) {
@@ -198,7 +248,7 @@ final class TensorNames {
     }
 
     /** Attributes of containers are marked, so that they are not taken for items. */
-    private void state(Visit visit, PyValue state, boolean container) {
+    private void state(Visit visit, PyValue state, boolean container) throws IOException {
         if (state instanceof PyDict dict) {
             if (entered.add(dict)) {
                 attributes(visit, dict, container);
@@ -212,7 +262,7 @@ final class TensorNames {
         }
     }
 
-    private void states(Visit visit, PyTuple tuple, boolean container) {
+    private void states(Visit visit, PyTuple tuple, boolean container) throws IOException {
         for (int i = 0; i < tuple.items().size(); i++) {
             PyValue part = tuple.items().get(i);
             if (part instanceof PyDict) {
@@ -228,24 +278,28 @@ final class TensorNames {
         }
     }
 
-    private void attributes(Visit visit, PyDict dict, boolean container) {
+    private void attributes(Visit visit, PyDict dict, boolean container) throws IOException {
         if (container) {
-            dict.entries().forEach(entry -> child(visit, "@", PythonText.str(entry.key()), entry.value()));
+            for (PyEntry entry : dict.entries()) {
+                child(visit, "@", PythonText.str(entry.key()), entry.value());
+            }
         } else {
             entries(visit, dict.entries());
         }
     }
 
-    private void entries(Visit visit, List<PyEntry> entries) {
+    private void entries(Visit visit, List<PyEntry> entries) throws IOException {
         for (PyEntry entry : entries) {
             if (!PyGraph.isScalar(entry.value())) {
-                String key = PythonText.string(entry.key()).orElseGet(() -> "<" + PythonText.repr(entry.key()) + ">");
+                String key = entry.key() instanceof PyStr text
+                        ? text.value()
+                        : PythonText.string(entry.key()).orElseGet(() -> "<" + PythonText.repr(entry.key()) + ">");
                 child(visit, ".", key, entry.value());
             }
         }
     }
 
-    private void items(Visit visit, List<PyValue> items) {
+    private void items(Visit visit, List<PyValue> items) throws IOException {
         for (int i = 0; i < items.size(); i++) {
             if (!PyGraph.isScalar(items.get(i))) {
                 child(visit, "", "[" + i + "]", items.get(i));
@@ -253,9 +307,16 @@ final class TensorNames {
         }
     }
 
-    private void child(Visit visit, String sign, String step, PyValue node) {
-        if (!PyGraph.isScalar(node)) {
-            children.add(new Visit(visit, sign, step, node, Optional.empty()));
+    private void child(Visit visit, String sign, String step, PyValue node) throws IOException {
+        if (PyGraph.isScalar(node)) {
+            return;
+        }
+        Optional<TorchTensor> tensor = children.isEmpty() ? interpreter.of(node) : Optional.empty();
+        if (tensor.isPresent() && !isCompound(tensor.get())) {
+            // Nothing that stands before it is still to be listed.
+            found(visit, sign, step, tensor.get(), node);
+        } else {
+            children.add(new Visit(visit, sign, step, node, null));
         }
     }
 }

@@ -16,40 +16,107 @@ import java.util.Optional;
 final class TorchArchive {
     private static final long LONGEST_SMALL_RECORD = 1024;
 
+    private static final String PICKLE = "/data.pkl";
+
+    /** Archives of fewer records are checked before another thread has begun. */
+    private static final int MANY = 4096;
+
     private static final int OLDEST_VERSION = 1;
     private static final int NEWEST_VERSION = 10;
 
     private final ByteSource source;
     private final ZipArchive zip;
-    private final TorchLimits limits;
+    private final Unpickled pickle;
     private final RecordContent contents;
+
+    /** What the names of the records of storages begin with. */
+    private final String storages;
+
     private final ByteOrder order;
     private final List<String> warnings = new ArrayList<>();
 
-    private TorchArchive(ByteSource source, ZipArchive zip, TorchLimits limits) throws IOException {
+    private TorchArchive(ByteSource source, ZipArchive zip, TorchLimits limits, Unpickled pickle) throws IOException {
         this.source = source;
         this.zip = zip;
-        this.limits = limits;
+        this.pickle = pickle;
         this.contents = new RecordContent(limits);
+        this.storages = zip.folder() + "/data/";
         this.order = byteOrder();
+        checkVersion();
+        for (ZipProblem problem : zip.problems()) {
+            warnings.add(problem.text());
+        }
     }
 
     static boolean isArchive(ByteSource source) throws IOException {
         return source.size() >= 4 && source.readBuffer(0, 4).getInt(0) == 0x04034b50;
     }
 
+    /** Opens an archive and reads its pickle. */
     static TorchArchive open(ByteSource source, TorchLimits limits) throws IOException {
-        ZipArchive zip = ZipArchive.open(source, limits);
+        ZipArchive zip = ZipArchive.list(source, limits);
+        return zip.records().size() < MANY ? open(source, zip, limits) : openAside(source, zip, limits);
+    }
+
+    private static TorchArchive open(ByteSource source, ZipArchive zip, TorchLimits limits) throws IOException {
+        zip.check();
+        requireTorch(source, zip);
+        ZipRecord record = zip.find(zip.folder() + PICKLE).orElseThrow();
+        return new TorchArchive(source, zip, limits, readPickle(source, zip, record, limits));
+    }
+
+    /** Reads the pickle while another thread checks the archive, whose complaints come first. */
+    private static TorchArchive openAside(ByteSource source, ZipArchive zip, TorchLimits limits) throws IOException {
+        Optional<ZipRecord> record;
+        try {
+            record = zip.ahead(zip.folder() + PICKLE);
+        } catch (CheckpointException e) {
+            return open(source, zip, limits);
+        }
+        Aside check = Aside.start("records", zip::check);
+        Unpickled pickle = null;
+        CheckpointException damaged = null;
+        try {
+            pickle = record.isPresent() ? readPickle(source, zip, record.get(), limits) : null;
+        } catch (CheckpointException e) {
+            damaged = e;
+        } finally {
+            check.join();
+        }
+        requireTorch(source, zip);
+        if (damaged != null) {
+            throw damaged;
+        }
+        return new TorchArchive(source, zip, limits, pickle);
+    }
+
+    private static void requireTorch(ByteSource source, ZipArchive zip) throws CheckpointException {
         FileKind kind = FileKind.ofArchive(zip);
         if (kind != FileKind.TORCH_ZIP) {
             throw kind.refusal(source);
         }
-        TorchArchive archive = new TorchArchive(source, zip, limits);
-        archive.checkVersion();
-        for (ZipProblem problem : zip.problems()) {
-            archive.warnings.add(problem.text());
+    }
+
+    private static Unpickled readPickle(ByteSource source, ZipArchive zip, ZipRecord record, TorchLimits limits)
+            throws IOException {
+        if (record.size() > limits.pickle().pickleBytes()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.LIMIT,
+                    source.name() + "!" + record.name(),
+                    "the pickle has " + record.size() + " bytes; the limit is "
+                            + limits.pickle().pickleBytes());
         }
-        return archive;
+        ByteSource content = new RecordContent(limits).of(zip, record);
+        checkCrc(record, content);
+        DangerousCalls calls = new DangerousCalls();
+        Unpickled pickle = PickleReader.read(content, 0, limits.pickle(), calls);
+        calls.refuse(content.name());
+        return pickle;
+    }
+
+    /** The object that was saved. */
+    Unpickled pickle() {
+        return pickle;
     }
 
     String folder() {
@@ -60,26 +127,9 @@ final class TorchArchive {
         return warnings;
     }
 
-    Unpickled readPickle() throws IOException {
-        ZipRecord record = zip.find(folder() + "/data.pkl").orElseThrow();
-        if (record.size() > limits.pickle().pickleBytes()) {
-            throw CheckpointException.of(
-                    CheckpointException.Kind.LIMIT,
-                    source.name() + "!" + record.name(),
-                    "the pickle has " + record.size() + " bytes; the limit is "
-                            + limits.pickle().pickleBytes());
-        }
-        ByteSource content = contents.of(zip, record);
-        checkCrc(record, content);
-        DangerousCalls calls = new DangerousCalls();
-        Unpickled pickle = PickleReader.read(content, 0, limits.pickle(), calls);
-        calls.refuse(content.name());
-        return pickle;
-    }
-
     /** The record of a storage. */
     TorchStorage storage(StorageResolver.StorageId id, PyValue view) throws IOException {
-        String name = folder() + "/data/" + id.key();
+        String name = storages + id.key();
         ZipRecord record = zip.find(name).orElse(null);
         if (record == null) {
             throw CheckpointException.of(
@@ -115,7 +165,7 @@ final class TorchArchive {
     }
 
     /** False if the archive does not record the CRC: PyTorch writes 0 when told to leave it out. */
-    private boolean checkCrc(ZipRecord record, ByteSource content) throws IOException {
+    private static boolean checkCrc(ZipRecord record, ByteSource content) throws IOException {
         if (record.crc() == 0) {
             return record.size() == 0 || RecordContent.crc(content) == 0;
         }

@@ -106,13 +106,7 @@ public final class TorchFile {
         TorchArchive archive = TorchArchive.open(source, limits);
         StorageInterpreter storages = new StorageInterpreter(source, archive::storage, limits);
         return new TorchFile(
-                Container.ZIP,
-                source,
-                archive.readPickle(),
-                storages,
-                Optional.of(archive),
-                archive.warnings(),
-                limits);
+                Container.ZIP, source, archive.pickle(), storages, Optional.of(archive), archive.warnings(), limits);
     }
 
     private static TorchFile openStream(ByteSource source, TorchLimits limits) throws IOException {

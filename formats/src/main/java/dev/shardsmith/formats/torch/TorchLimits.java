@@ -15,6 +15,9 @@ public record TorchLimits(long records, long directoryBytes, int nestedStreams, 
     /** Bytes read at a time while looking at local headers, so that small records cost no read each. */
     private static final int HEADER_WINDOW = 4096;
 
+    /** The same where records are as small as that on the average. */
+    private static final int LARGE_HEADER_WINDOW = 1 << 17;
+
     private static final int MAX_DIMENSIONS = 64;
 
     /** Streams inside streams are read by calls inside calls. */
@@ -49,8 +52,9 @@ public record TorchLimits(long records, long directoryBytes, int nestedStreams, 
         return new TorchLimits(records, directoryBytes, nestedStreams, limits);
     }
 
-    int headerWindow() {
-        return HEADER_WINDOW;
+    /** How much to read at a time of so many records in so many bytes while looking at their headers. */
+    int headerWindow(long bytes, int count) {
+        return bytes / Math.max(1, count) < HEADER_WINDOW ? LARGE_HEADER_WINDOW : HEADER_WINDOW;
     }
 
     int dimensions() {

@@ -70,6 +70,32 @@ public record TorchTensor(
                 List.of());
     }
 
+    /** A plain tensor that looks at a storage. */
+    static TorchTensor strided(
+            Optional<DType> dtype,
+            Shape shape,
+            long[] strides,
+            TorchStorage where,
+            long offset,
+            Optional<StoredTensor> elements) {
+        return new TorchTensor(
+                TensorKind.STRIDED,
+                TENSOR,
+                false,
+                dtype,
+                shape,
+                strides,
+                offset,
+                Optional.of(where),
+                elements,
+                false,
+                where.location(),
+                Optional.empty(),
+                Optional.empty(),
+                List.of(),
+                List.of());
+    }
+
     TorchTensor in(TorchStorage where, long offset, Optional<StoredTensor> elements) {
         return new TorchTensor(
                 kind,

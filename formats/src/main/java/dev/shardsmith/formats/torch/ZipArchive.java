@@ -3,7 +3,6 @@ package dev.shardsmith.formats.torch;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -20,28 +19,51 @@ import java.util.Set;
  */
 final class ZipArchive {
     private final ByteSource source;
+    private final TorchLimits limits;
     private final ZipFindings findings;
-    private List<ZipRecord> records = List.of();
-    private Map<String, ZipRecord> byName = Map.of();
-    private String folder = "";
+    private final ZipDirectory directory;
 
-    private ZipArchive(ByteSource source, boolean strict) {
+    /** Where the records end, counted from the beginning of the source. */
+    private final long recordsEnd;
+
+    private final List<ZipRecord> records;
+    private final boolean anyFolds;
+    private final String folder;
+    private final Map<String, ZipRecord> byName;
+
+    private ZipArchive(ByteSource source, TorchLimits limits, boolean strict) throws IOException {
         this.source = source;
+        this.limits = limits;
         this.findings = new ZipFindings(source.name(), strict);
+        this.directory = ZipDirectory.find(source);
+        directory.checkClaims(source, limits);
+        long shift = leadingBytes(directory);
+        this.recordsEnd = directory.offset() + shift;
+        ZipEntries entries = new ZipEntries(source, directory, shift, findings);
+        this.records = entries.read();
+        this.anyFolds = entries.anyFolds();
+        String first = records.isEmpty() ? "" : records.get(0).name();
+        this.folder = first.substring(0, Math.max(0, first.indexOf('/')));
+        this.byName = new HashMap<>(records.size() * 4 / 3 + 1);
     }
 
     /** Opens an archive; anything dubious is an error. */
     static ZipArchive open(ByteSource source, TorchLimits limits) throws IOException {
-        ZipArchive archive = new ZipArchive(source, true);
-        archive.read(limits);
+        ZipArchive archive = list(source, limits);
+        archive.check();
         return archive;
     }
 
     /** Opens an archive as far as it can be read, noting problems. */
     static ZipArchive examine(ByteSource source, TorchLimits limits) throws IOException {
-        ZipArchive archive = new ZipArchive(source, false);
-        archive.read(limits);
+        ZipArchive archive = new ZipArchive(source, limits, false);
+        archive.check();
         return archive;
+    }
+
+    /** Reads the central directory alone; {@link #check} has to follow before anything but {@link #ahead} is asked. */
+    static ZipArchive list(ByteSource source, TorchLimits limits) throws IOException {
+        return new ZipArchive(source, limits, true);
     }
 
     /** Where the last archive of a source begins: 0 unless something stands before it. */
@@ -66,8 +88,20 @@ final class ZipArchive {
 
     /** The folder that all entries lie in: what stands before the first slash of the first name; empty if there is none. */
     String folder() {
-        String first = records.isEmpty() ? "" : records.get(0).name();
-        return first.substring(0, Math.max(0, first.indexOf('/')));
+        return folder;
+    }
+
+    /**
+     * The first entry of a name, checked against its local header, before the archive is {@linkplain #check checked}: what is
+     * read from it counts only if that finds nothing wrong.
+     */
+    Optional<ZipRecord> ahead(String name) throws IOException {
+        for (ZipRecord record : records) {
+            if (record.name().equals(name)) {
+                return Optional.of(headers(new ZipFindings(source.name(), true)).completed(record));
+            }
+        }
+        return Optional.empty();
     }
 
     /** The bytes of an entry as they lie in the archive; PyTorch writes a CRC-32 of 0 when told to leave it out. */
@@ -77,15 +111,14 @@ final class ZipArchive {
         return recorded ? data.withRecordedCrc((int) record.crc()) : data;
     }
 
-    private void read(TorchLimits limits) throws IOException {
-        ZipDirectory directory = ZipDirectory.find(source);
-        directory.checkClaims(source, limits);
-        long shift = leadingBytes(directory);
-        List<ZipRecord> entries = new ZipEntries(source, directory, shift, findings).read();
-        new ZipHeaders(source, directory.offset() + shift, limits.headerWindow(), findings).complete(entries);
-        records = new ArrayList<>(entries.size());
-        byName = new HashMap<>(entries.size() * 4 / 3 + 1);
-        for (ZipRecord record : entries) {
+    private ZipHeaders headers(ZipFindings report) {
+        return new ZipHeaders(source, recordsEnd, limits.headerWindow(recordsEnd, records.size()), report);
+    }
+
+    /** Compares the entries with their local headers and with each other. */
+    void check() throws IOException {
+        headers(findings).complete(records);
+        for (ZipRecord record : records) {
             add(record);
         }
         checkFoldedNames();
@@ -120,10 +153,6 @@ final class ZipArchive {
     }
 
     private void add(ZipRecord record) throws CheckpointException {
-        records.add(record);
-        if (records.size() == 1) {
-            folder = folder();
-        }
         if (!folder.isEmpty()
                 && !(record.name().startsWith(folder) && record.name().startsWith("/", folder.length()))) {
             findings.report(
@@ -139,14 +168,8 @@ final class ZipArchive {
 
     /** PyTorch's lookup folds ASCII case; its own names are in lower case, but for the folder's. */
     private void checkFoldedNames() throws CheckpointException {
-        boolean folds = false;
-        for (ZipRecord record : records) {
-            String name = record.name();
-            // Gives the same object back if there is nothing to fold.
-            folds |= !name.equals(name.toLowerCase(Locale.ROOT));
-        }
         Set<String> names = new HashSet<>();
-        for (ZipRecord record : folds ? records : List.<ZipRecord>of()) {
+        for (ZipRecord record : anyFolds ? records : List.<ZipRecord>of()) {
             if (!names.add(record.name().toLowerCase(Locale.ROOT)) && byName.get(record.name()) == record) {
                 duplicate(record);
             }

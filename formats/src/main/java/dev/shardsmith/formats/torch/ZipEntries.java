@@ -9,6 +9,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Collectors;
 
 /** Reads the entries of a zip archive's central directory, whose local headers are not looked at yet. */
@@ -27,6 +28,7 @@ final class ZipEntries {
     private final long shift;
 
     private final ZipFindings findings;
+    private boolean anyFolds;
 
     ZipEntries(ByteSource source, ZipDirectory directory, long shift, ZipFindings findings) {
         this.source = source;
@@ -68,6 +70,11 @@ final class ZipEntries {
         return entries;
     }
 
+    /** True if a name that was read may be another one's in lower case; PyTorch's own are in lower case. */
+    boolean anyFolds() {
+        return anyFolds;
+    }
+
     private ZipRecord readEntry(ByteBuffer bytes, long at) throws IOException {
         int start = bytes.position();
         int nameLength = Short.toUnsignedInt(bytes.getShort(start + 28));
@@ -105,20 +112,20 @@ final class ZipEntries {
     }
 
     private String name(ByteBuffer bytes, int start, int length, long at) throws CheckpointException {
-        String name;
-        if (isPlain(bytes, start, length)) {
-            name = new String(bytes.array(), bytes.arrayOffset() + start, length, StandardCharsets.ISO_8859_1);
-        } else {
-            try {
-                name = StandardCharsets.UTF_8
-                        .newDecoder()
-                        .decode(bytes.slice(start, length))
-                        .toString();
-            } catch (CharacterCodingException e) {
-                throw CheckpointException.malformed(source.name(), at, "the name of an entry is not UTF-8")
-                        .causedBy(e);
-            }
+        if (isUsual(bytes.array(), bytes.arrayOffset() + start, length)) {
+            return new String(bytes.array(), bytes.arrayOffset() + start, length, StandardCharsets.ISO_8859_1);
         }
+        String name;
+        try {
+            name = StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(bytes.slice(start, length))
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw CheckpointException.malformed(source.name(), at, "the name of an entry is not UTF-8")
+                    .causedBy(e);
+        }
+        anyFolds |= !name.equals(name.toLowerCase(Locale.ROOT));
         if (!isHarmless(name)) {
             findings.report(
                     ZipProblem.Kind.ILLEGAL_NAME,
@@ -129,13 +136,21 @@ final class ZipEntries {
         return name;
     }
 
-    /** True for ASCII, which nearly all names are. */
-    private static boolean isPlain(ByteBuffer bytes, int start, int length) {
-        int signs = 0;
-        for (int i = 0; i < length; i++) {
-            signs |= bytes.get(start + i);
+    /** True for a path of lower-case ASCII letters, digits and signs, which nearly all names are and nothing is wrong with. */
+    private static boolean isUsual(byte[] bytes, int start, int length) {
+        boolean usual = length > 0;
+        byte before = '/';
+        for (int i = start; usual && i < start + length; i++) {
+            byte c = bytes[i];
+            // Bytes beyond ASCII are negative.
+            usual = c >= ' '
+                    && c < 0x7f
+                    && c != '\\'
+                    && (c < 'A' || c > 'Z')
+                    && (before != '/' || c != '/' && c != '.');
+            before = c;
         }
-        return signs >= 0;
+        return usual;
     }
 
     /** False for names that could lead out of a folder if anybody unpacked the archive. */

@@ -6,9 +6,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** Reads the local headers of a zip archive's records and compares them with the central directory and each other. */
 final class ZipHeaders {
@@ -40,7 +40,7 @@ final class ZipHeaders {
 
     /** Completes the entries from their local headers, in the order they lie in the file, so that overlaps show. */
     void complete(List<ZipRecord> entries) throws IOException {
-        List<Integer> inFileOrder = fileOrder(entries);
+        int[] inFileOrder = fileOrder(entries);
         long last = 0;
         boolean descriptor = false;
         for (int i : inFileOrder) {
@@ -52,18 +52,29 @@ final class ZipHeaders {
         }
     }
 
-    private static List<Integer> fileOrder(List<ZipRecord> entries) {
-        List<Integer> order = new ArrayList<>(entries.size());
+    /** One entry from its local header alone, whatever there is around it. */
+    ZipRecord completed(ZipRecord entry) throws IOException {
+        return readHeader(entry);
+    }
+
+    private static int[] fileOrder(List<ZipRecord> entries) {
+        int[] order = new int[entries.size()];
         boolean sorted = true;
-        for (int i = 0; i < entries.size(); i++) {
-            order.add(i);
-            sorted &= i == 0
-                    || entries.get(i - 1).headerOffset() <= entries.get(i).headerOffset();
+        long before = 0;
+        for (int i = 0; i < order.length; i++) {
+            order[i] = i;
+            long offset = entries.get(i).headerOffset();
+            sorted &= before <= offset;
+            before = offset;
         }
-        if (!sorted) {
-            order.sort(Comparator.comparingLong(i -> entries.get(i).headerOffset()));
+        if (sorted) {
+            return order;
         }
-        return order;
+        return IntStream.range(0, order.length)
+                .boxed()
+                .sorted(Comparator.comparingLong(i -> entries.get(i).headerOffset()))
+                .mapToInt(Integer::intValue)
+                .toArray();
     }
 
     private void checkPlace(ZipRecord record, long last, boolean descriptor) throws CheckpointException {
@@ -171,8 +182,9 @@ final class ZipHeaders {
 
     private boolean sameName(int start, int length, String name) {
         boolean plain = length == name.length();
+        byte[] bytes = window.array();
         for (int i = 0; plain && i < length; i++) {
-            plain = window.get(start + i) == name.charAt(i);
+            plain = bytes[start + i] == name.charAt(i);
         }
         return plain || window.slice(start, length).equals(ByteBuffer.wrap(name.getBytes(StandardCharsets.UTF_8)));
     }

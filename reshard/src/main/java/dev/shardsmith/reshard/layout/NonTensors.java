@@ -8,8 +8,8 @@ import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
-import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -21,17 +21,15 @@ import java.util.Set;
 
 /** Finds the entries of a saved dict that hold other things than tensors. */
 final class NonTensors {
-    private final Set<PyValue> tensors = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final TorchFile file;
     private final Set<PyValue> seen = Collections.newSetFromMap(new IdentityHashMap<>());
 
     private NonTensors(TorchFile file) {
-        for (NamedTensor tensor : file.tensors()) {
-            tensors.add(tensor.node());
-        }
+        this.file = file;
     }
 
     /** Keys of the outermost dict whose values are or hold something that is no tensor, in order. */
-    static List<String> of(TorchFile file) {
+    static List<String> of(TorchFile file) throws IOException {
         NonTensors finder = new NonTensors(file);
         Optional<List<PyEntry>> entries = entries(file.root());
         List<String> names = new ArrayList<>();
@@ -39,19 +37,19 @@ final class NonTensors {
             names.add("the object itself");
         }
         for (PyEntry entry : entries.orElse(List.of())) {
-            if (finder.hasOther(entry.value())) {
+            if (file.tensor(entry.value()).isEmpty() && finder.hasOther(entry.value())) {
                 names.add(entry.key() instanceof PyStr key ? key.value() : "<key that is no string>");
             }
         }
         return names;
     }
 
-    private boolean hasOther(PyValue root) {
+    private boolean hasOther(PyValue root) throws IOException {
         Deque<PyValue> open = new ArrayDeque<>(List.of(root));
         boolean other = false;
         while (!open.isEmpty()) {
             PyValue value = open.pop();
-            if (tensors.contains(value) || !seen.add(value)) {
+            if (file.tensor(value).isPresent() || !seen.add(value)) {
                 continue;
             }
             Optional<List<PyEntry>> entries = entries(value);

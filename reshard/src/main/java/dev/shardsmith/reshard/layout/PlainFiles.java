@@ -26,7 +26,6 @@ import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -43,13 +42,10 @@ final class PlainFiles {
         ModelViewBuilder view = new ModelViewBuilder(path, pool, safetensors ? Layout.SAFETENSORS : Layout.PT);
         WeightFiles weights = WeightFiles.open(pool, List.of(path), options.trailingBytes());
         weights.describe(view);
-        Map<String, LogicalTensor> held = new LinkedHashMap<>();
         for (Map.Entry<String, StoredTensor> entry : weights.tensors().entrySet()) {
-            LogicalTensor tensor = LogicalTensor.whole(entry.getKey(), entry.getValue());
-            held.put(tensor.name(), tensor);
-            view.add(tensor);
+            view.add(LogicalTensor.whole(entry.getKey(), entry.getValue()));
         }
-        view.addRank(new RankShard(0, 0, 0, 0, held, ModelState.none()));
+        view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), ModelState.none()));
         return view.family(Family.PLAIN)
                 .description("single file of tensors, " + (safetensors ? "safetensors" : "PyTorch"))
                 .build();

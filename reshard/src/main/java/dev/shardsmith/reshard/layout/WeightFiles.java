@@ -19,6 +19,7 @@ import dev.shardsmith.reshard.view.OpaqueItem;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -42,13 +43,27 @@ record WeightFiles(
         List<String> others,
         Map<String, String> unreadable,
         List<String> warnings) {
-    /** Where a tensor's bytes begin, which two names may share. */
-    private record Place(Path path, Optional<String> part, long offset, Shape shape) {
-        static Place of(Path path, StoredTensor data) {
+    /** Where in its file a tensor's bytes begin, which two names may share; {@code part} where the bytes are in memory. */
+    private record Place(String part, long offset, Shape shape) {
+        static Place of(StoredTensor data) {
             Optional<ByteSource.FileRange> range = data.source().inFile();
             return range.isPresent()
-                    ? new Place(path, Optional.empty(), range.get().offset() + data.offset(), data.shape())
-                    : new Place(path, Optional.of(data.source().name()), data.offset(), data.shape());
+                    ? new Place("", range.get().offset() + data.offset(), data.shape())
+                    : new Place(data.source().name(), data.offset(), data.shape());
+        }
+
+        // Written out: a listing of very many tensors has no time to link the generated ones.
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Place that
+                    && offset == that.offset
+                    && shape.equals(that.shape)
+                    && part.equals(that.part);
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * Long.hashCode(offset) + part.hashCode();
         }
     }
 
@@ -66,30 +81,23 @@ record WeightFiles(
                 new ArrayList<>(),
                 new LinkedHashMap<>(),
                 new ArrayList<>());
-        Map<Place, String> places = new LinkedHashMap<>();
         for (Path path : files) {
-            Map<String, StoredTensor> found = SafetensorsFile.looksLike(pool.file(path))
-                    ? safetensors(pool, path, weights, trailing)
-                    : torch(pool, path, weights);
-            for (Map.Entry<String, StoredTensor> entry : found.entrySet()) {
-                Path earlier = weights.owners().putIfAbsent(entry.getKey(), path);
-                if (earlier != null) {
-                    throw CheckpointException.of(
-                            Kind.INCONSISTENT,
-                            path.toString(),
-                            "tensor " + entry.getKey() + " is also in " + earlier.getFileName());
-                }
-                weights.tensors().put(entry.getKey(), entry.getValue());
-                StoredTensor data = entry.getValue();
-                if (data.shape().elements() > 0) {
-                    String first = places.putIfAbsent(Place.of(path, data), entry.getKey());
-                    if (first != null) {
-                        weights.sharedWith().put(entry.getKey(), first);
-                    }
-                }
+            if (SafetensorsFile.looksLike(pool.file(path))) {
+                weights.addSafetensors(pool, path, trailing);
+            } else {
+                weights.addTorch(pool, path);
             }
         }
         return weights;
+    }
+
+    private void add(Path path, String name, StoredTensor data) throws CheckpointException {
+        tensors.put(name, data);
+        Path earlier = owners.put(name, path);
+        if (earlier != null && !earlier.equals(path)) {
+            throw CheckpointException.of(
+                    Kind.INCONSISTENT, path.toString(), "tensor " + name + " is also in " + earlier.getFileName());
+        }
     }
 
     /** Tells a view of what is no plain tensor, and which names share their bytes. */
@@ -115,39 +123,41 @@ record WeightFiles(
         return shapes;
     }
 
-    private static Map<String, StoredTensor> safetensors(
-            FilePool pool, Path path, WeightFiles weights, TrailingBytes trailing) throws IOException {
-        Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    private void addSafetensors(FilePool pool, Path path, TrailingBytes trailing) throws IOException {
         SafetensorsFile file = SafetensorsFile.open(pool.file(path), trailing);
         if (file.trailingBytes() > 0) {
-            weights.warnings()
-                    .add(path.getFileName() + ": " + file.trailingBytes()
-                            + " bytes after the last tensor are left out of account");
+            warnings.add(path.getFileName() + ": " + file.trailingBytes()
+                    + " bytes after the last tensor are left out of account");
         }
         for (SafetensorsEntry entry : file.entries()) {
+            // The format has no two tensors on the same bytes.
             if (entry.dtype().isPresent()) {
-                tensors.put(entry.name(), entry.tensor());
+                add(path, entry.name(), entry.tensor());
             } else {
-                weights.unreadable().put(entry.name(), "its element type " + entry.code() + " is not known");
+                unreadable.put(entry.name(), "its element type " + entry.code() + " is not known");
             }
         }
-        return tensors;
     }
 
-    private static Map<String, StoredTensor> torch(FilePool pool, Path path, WeightFiles weights) throws IOException {
-        Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    private void addTorch(FilePool pool, Path path) throws IOException {
         TorchFile file = TorchFile.open(pool, path);
-        weights.others().addAll(NonTensors.of(file));
+        others.addAll(NonTensors.of(file));
+        Map<Place, String> places = new HashMap<>();
         for (NamedTensor tensor : file.tensors()) {
             Optional<StoredTensor> data = plain(tensor.tensor());
-            if (data.isPresent()) {
-                tensors.put(tensor.name(), data.get());
-            } else {
-                weights.others().add(tensor.name());
-                weights.warnings().add(leftOut(tensor));
+            if (data.isEmpty()) {
+                others.add(tensor.name());
+                warnings.add(leftOut(tensor));
+                continue;
+            }
+            add(path, tensor.name(), data.get());
+            if (data.get().shape().elements() > 0) {
+                String first = places.putIfAbsent(Place.of(data.get()), tensor.name());
+                if (first != null) {
+                    sharedWith.put(tensor.name(), first);
+                }
             }
         }
-        return tensors;
     }
 
     private static String leftOut(NamedTensor named) {

@@ -1,8 +1,11 @@
 package dev.shardsmith.reshard.family;
 
+import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
@@ -53,6 +56,31 @@ public final class LayerSignature {
                 || kinds.containsKey(LayerKind.SPARSE_ATTENTION)
                 || kinds.containsKey(LayerKind.GATED_DELTA);
         return kinds.size() == 2 && mixes && (kinds.containsKey(LayerKind.MLP) || kinds.containsKey(LayerKind.EXPERTS));
+    }
+
+    /**
+     * Whether the widths of a mixer are those of Mamba-2, whose {@code mixer.D} is lost if it is not there.
+     *
+     * <p>Beyond the convolution's channels and z, Mamba-2's input projection has a row for each head; that of a gated delta
+     * product, which has no D, has at least two.
+     *
+     * @param shapes shapes of a layer or of a rank's shard of it, by suffix
+     */
+    public static boolean isMamba2WithoutSkip(Function<String, Optional<Shape>> shapes) {
+        Optional<Long> rows = size(shapes, "mixer.in_proj.weight", 0);
+        Optional<Long> inner = size(shapes, "mixer.out_proj.weight", 1);
+        Optional<Long> heads = size(shapes, "mixer.A_log", 0);
+        Optional<Long> channels =
+                size(shapes, "mixer.conv1d_weight", 0).or(() -> size(shapes, "mixer.conv1d.weight", 0));
+        return rows.isPresent()
+                && inner.isPresent()
+                && heads.isPresent()
+                && channels.isPresent()
+                && rows.get() - channels.get() - inner.get() == heads.get();
+    }
+
+    private static Optional<Long> size(Function<String, Optional<Shape>> shapes, String suffix, int axis) {
+        return shapes.apply(suffix).filter(shape -> shape.rank() > axis).map(shape -> shape.size(axis));
     }
 
     private static void decide(Map<LayerKind, String> kinds, Predicate<String> has, LayerKind kind, String suffix) {

@@ -115,7 +115,9 @@ final class LayerWidths {
             return When.MAMBA1;
         }
         if (shapes.containsKey("mixer.A_log")) {
-            return shapes.containsKey("mixer.D") ? When.MAMBA2 : When.GDP;
+            boolean mamba = shapes.containsKey("mixer.D")
+                    || LayerSignature.isMamba2WithoutSkip(suffix -> Optional.ofNullable(shapes.get(suffix)));
+            return mamba ? When.MAMBA2 : When.GDP;
         }
         if (shapes.containsKey("self_attention.linear_qkv_down_proj.layer_norm_weight")) {
             return When.FUSED_DOWN;

@@ -52,6 +52,16 @@ public final class MegatronExperts {
         return MegatronTable.expertNumber(name.suffix());
     }
 
+    /** The expert's number in a suffix, or -1 if it has none. */
+    public static int number(String suffix) {
+        return MegatronTable.expertNumber(suffix);
+    }
+
+    /** A suffix with {@code #} in place of its expert's number. */
+    public static String withoutNumber(String suffix) {
+        return MegatronTable.withoutExpertNumber(suffix);
+    }
+
     /** A parameter of an expert as a form of experts names it; forms with several experts in a tensor are named as grouped ones. */
     static MegatronName named(MegatronName name, ExpertForm form) {
         String suffix = name.suffix();

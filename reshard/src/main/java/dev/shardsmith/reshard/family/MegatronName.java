@@ -73,6 +73,12 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
         return block.lookingAt() ? OptionalInt.of(Integer.parseInt(block.group(1))) : OptionalInt.empty();
     }
 
+    /** True if the family's table has the parameter. */
+    public boolean isKnown() {
+        return !MegatronTable.rules(scope, MegatronTable.withoutExpertNumber(suffix))
+                .isEmpty();
+    }
+
     /** True for the opaque state of Transformer Engine that has no elements of the model. */
     public boolean isExtraState() {
         return suffix.endsWith("_extra_state");

@@ -2,6 +2,8 @@ package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
+import dev.shardsmith.reshard.completeness.Completeness;
+import dev.shardsmith.reshard.completeness.Gap;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
 import dev.shardsmith.reshard.plan.Dropped;
@@ -33,13 +35,13 @@ public final class Conversion {
             throw noEquivalent(source, to);
         }
         UnusableOptions.refuse(options, source.family(), to);
-        requireComplete(source, options);
+        List<Gap> accepted = requireComplete(source, options);
         requireMerged(source);
         Plan plan = withoutOptimizer(source, options, changed(source, options, to));
-        return source.missing().isEmpty()
+        return accepted.isEmpty()
                 ? plan
                 : plan.withNote("missing in the source, as accepted: "
-                        + String.join(", ", source.missing().keySet()));
+                        + accepted.stream().map(Gap::name).collect(Collectors.joining(", ")));
     }
 
     /** The state of an optimizer is laid out for the run that saved it; it is never lost without a word. */
@@ -133,15 +135,24 @@ public final class Conversion {
         };
     }
 
-    /** What is missing may only stay so with the user's leave, name by name. */
-    private static void requireComplete(ModelView source, ConversionOptions options) throws CheckpointException {
-        List<String> missing = source.missing().keySet().stream()
-                .filter(name -> options.allowMissing().stream().noneMatch(glob -> glob.matches(name)))
+    /**
+     * What is missing may only stay so with the user's leave, name by name.
+     *
+     * @return what is missing with leave
+     */
+    private static List<Gap> requireComplete(ModelView source, ConversionOptions options) throws CheckpointException {
+        List<Gap> gaps = Completeness.of(source).stream()
+                // A given pattern says how many layers there are, whatever was saved.
+                .filter(gap ->
+                        gap.kind() != Gap.Kind.LAST_LAYER || options.pattern().isEmpty())
+                .toList();
+        List<Gap> missing = gaps.stream()
+                .filter(gap -> options.allowMissing().stream().noneMatch(glob -> glob.matches(gap.name())))
                 .toList();
         if (!missing.isEmpty()) {
             String named = missing.stream()
                     .limit(MOST_NAMED)
-                    .map(name -> name + " (" + source.missing().get(name) + ")")
+                    .map(gap -> gap.name() + " (" + gap.reason() + ")")
                     .collect(Collectors.joining(", "));
             int more = missing.size() - MOST_NAMED;
             throw CheckpointException.of(
@@ -150,6 +161,7 @@ public final class Conversion {
                             "tensors are missing: " + named + (more > 0 ? " and " + more + " more" : ""))
                     .withHint("find the missing files, or accept the gaps with --allow-missing GLOB for each");
         }
+        return gaps;
     }
 
     private static CheckpointException noEquivalent(ModelView source, Layout to) {

@@ -233,7 +233,10 @@ class MegatronStateTest {
         try (ModelView view = MegatronRuns.open(unknown())) {
             assertThat(view.warnings()).anyMatch(text -> text.contains("not shown: decoder.layers.0.adapter.up, "));
         }
-        assertThatThrownBy(() -> runs.convert(unknown(), o -> o.tensor = OptionalInt.of(1)))
+        assertThatThrownBy(() -> runs.convert(unknown(), o -> {
+                    o.allowMissing = MegatronRuns.PARTS;
+                    o.tensor = OptionalInt.of(1);
+                }))
                 .hasMessageContaining("decoder.layers.0.adapter.up")
                 .hasMessageContaining("decoder.layers.0.adapter.down")
                 .hasMessageContaining("decoder.scale")
@@ -247,6 +250,7 @@ class MegatronStateTest {
                 UserRule.parse("*.adapter.*=column"),
                 UserRule.parse("decoder.scale=replicate"));
         Path one = runs.convert(unknown(), o -> {
+            o.allowMissing = MegatronRuns.PARTS;
             o.rules = rules;
             o.tensor = OptionalInt.of(1);
         });
@@ -255,11 +259,13 @@ class MegatronStateTest {
         assertThat(values(one, "decoder.scale")).containsExactly(9);
         for (Layout layout : List.of(Layout.MEGATRON, Layout.TORCH_DIST)) {
             Path two = runs.convert(one, o -> {
+                o.allowMissing = MegatronRuns.PARTS;
                 o.rules = rules;
                 o.tensor = OptionalInt.of(2);
                 o.to = Optional.of(layout);
             });
             Path again = runs.convert(two, o -> {
+                o.allowMissing = MegatronRuns.PARTS;
                 o.rules = rules;
                 o.tensor = OptionalInt.of(1);
                 o.to = Optional.of(Layout.MEGATRON);
@@ -272,6 +278,7 @@ class MegatronStateTest {
     void gatesStandBeforeWhatTheyGateInWeightsAndBiases() throws Exception {
         List<UserRule> rules = List.of(UserRule.parse("*adapter*=column"), UserRule.parse("*scale=replicate"));
         Path one = runs.convert(unknown(), o -> {
+            o.allowMissing = MegatronRuns.PARTS;
             o.rules = rules;
             o.tensor = OptionalInt.of(1);
         });

@@ -62,9 +62,16 @@ class RareLayersTest {
     private List<String> throughEverything(String pattern, Map<String, long[]> shapes) throws Exception {
         MegatronRuns runs = new MegatronRuns(folder);
         Path source = source(pattern, shapes);
-        Path two = runs.convert(source, o -> o.tensor = OptionalInt.of(2));
-        Path dist = runs.convert(two, o -> o.to = Optional.of(Layout.TORCH_DIST));
+        Path two = runs.convert(source, o -> {
+            o.allowMissing = MegatronRuns.PARTS;
+            o.tensor = OptionalInt.of(2);
+        });
+        Path dist = runs.convert(two, o -> {
+            o.allowMissing = MegatronRuns.PARTS;
+            o.to = Optional.of(Layout.TORCH_DIST);
+        });
         Path one = runs.convert(dist, o -> {
+            o.allowMissing = MegatronRuns.PARTS;
             o.to = Optional.of(Layout.MEGATRON);
             o.tensor = OptionalInt.of(1);
         });

@@ -1,18 +1,18 @@
 package dev.shardsmith.verify.validate;
 
+import dev.shardsmith.reshard.completeness.Gap;
+import dev.shardsmith.reshard.completeness.LayerKeys;
+import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
-import java.util.regex.Pattern;
+import java.util.Set;
 
-/** Looks for parameters that are missing, that belong elsewhere, or that only some layers of a kind have. */
+/** Looks for parameters that belong elsewhere or are spelled in several ways; what is missing is known already. */
 final class KeyCheck {
-    private static final Pattern EXPERT = Pattern.compile(
-            "(mlp\\.experts\\.(?:local_experts\\.)?)(?:(\\d{1,9})\\.(.+)|(linear_fc[12]\\.(?:weight|bias))(\\d{1,9}))");
-
     private final WeightModel model;
     private final Findings findings;
 
@@ -21,57 +21,26 @@ final class KeyCheck {
         this.findings = findings;
     }
 
-    void check() {
-        modelKeys();
-        numbering();
+    /** Looks at all layers; of a layer that is known to lack something, its kind is not doubted. */
+    void check(List<Gap> gaps) {
+        if (model.layers().isEmpty()) {
+            findings.error("keys.missing", "decoder.layers", "there are no layers", "");
+        }
         List<LayerWeights> all = new ArrayList<>(model.layers().values());
         model.predictions().values().forEach(depth -> all.addAll(depth.values()));
         for (LayerWeights layer : all) {
-            layer(layer);
+            boolean incomplete = gaps.stream().anyMatch(gap -> gap.name().startsWith(layer.prefix()));
+            layer(layer, incomplete);
         }
-        consensus(all);
-        for (LayerWeights block : model.predictionBlocks().values()) {
-            required(block, KeyRules.prediction());
-        }
+        spellings(all);
     }
 
-    private void modelKeys() {
-        if (!model.model().containsKey("embedding.word_embeddings.weight")) {
-            findings.error("keys.missing", "embedding.word_embeddings.weight", "there is no embedding", "");
-        }
-        boolean norm = model.model().containsKey("decoder.final_norm.weight")
-                || model.model().containsKey("decoder.final_layernorm.weight");
-        if (!norm) {
-            findings.error(
-                    "keys.missing",
-                    "decoder.final_norm.weight",
-                    "the norm after the last layer is missing: the last stage may be lost",
-                    "");
-        }
-    }
-
-    private void numbering() {
-        TreeMap<Integer, LayerWeights> layers = model.layers();
-        if (layers.isEmpty()) {
-            findings.error("keys.missing", "decoder.layers", "there are no layers", "");
-            return;
-        }
-        List<Integer> gaps = new ArrayList<>();
-        int next = 0;
-        for (int number : layers.keySet()) {
-            for (; next < number && gaps.size() < 100; next++) {
-                gaps.add(next);
-            }
-            next = number + 1;
-        }
-        if (!gaps.isEmpty()) {
-            findings.error("layers.missing", "decoder.layers", "the weights lack layer " + join(gaps), "");
-        }
-    }
-
-    private void layer(LayerWeights layer) {
+    private void layer(LayerWeights layer, boolean incomplete) {
         Map<LayerKind, String> kinds = layer.kinds();
         if (kinds.isEmpty()) {
+            if (incomplete) {
+                return;
+            }
             findings.error(
                     "layer.kind",
                     layer.prefix(),
@@ -84,14 +53,11 @@ final class KeyCheck {
             findings.error(
                     "layer.kind", layer.prefix(), "it has the keys of two kinds of layer: " + join(kinds.values()), "");
         }
-        for (LayerKind kind : kinds.keySet()) {
-            required(layer, KeyRules.required(kind));
-        }
         if (kinds.containsKey(LayerKind.EXPERTS)) {
             experts(layer);
         }
         for (String suffix : layer.tensors().keySet()) {
-            List<LayerKind> possible = KeyRules.kindsOf(suffix);
+            List<LayerKind> possible = LayerKeys.kindsOf(suffix);
             if (!possible.isEmpty() && possible.stream().noneMatch(kinds::containsKey)) {
                 findings.error(
                         "keys.surplus",
@@ -103,84 +69,41 @@ final class KeyCheck {
         }
     }
 
-    private void required(LayerWeights layer, List<List<String>> groups) {
-        for (List<String> group : groups) {
-            if (group.stream().noneMatch(layer::has)) {
-                findings.error(
-                        "keys.missing",
-                        layer.prefix() + group.get(0),
-                        group.size() == 1 ? "it is missing" : "it is missing, under its other names too",
-                        "");
-            }
-        }
-    }
-
+    /** More experts than the router knows; fewer are gaps. */
     private void experts(LayerWeights layer) {
         long experts = layer.shape("mlp.router.weight")
-                .map(shape -> shape.rank() > 0 ? shape.size(0) : 0L)
-                .orElse(0L);
+                .filter(shape -> shape.rank() > 0)
+                .map(shape -> shape.size(0))
+                .orElse(Long.MAX_VALUE);
         Map<String, Integer> counts = new LinkedHashMap<>();
         for (String suffix : layer.tensors().keySet()) {
-            var matcher = EXPERT.matcher(suffix);
-            if (matcher.matches()) {
-                counts.merge(matcher.group(3) == null ? matcher.group(4) : matcher.group(3), 1, Integer::sum);
+            if (MegatronExperts.number(suffix) >= 0) {
+                counts.merge(MegatronExperts.withoutNumber(suffix), 1, Integer::sum);
             }
         }
-        boolean stacked = layer.has("mlp.experts.linear_fc1.weight") || layer.has("mlp.experts.weight1");
-        if (counts.isEmpty() && !stacked) {
-            findings.error("keys.missing", layer.prefix() + "mlp.experts", "the experts are missing", "");
-        }
         counts.forEach((parameter, count) -> {
-            if (count != experts) {
+            if (count > experts) {
                 findings.error(
                         "experts.count",
-                        layer.prefix() + "mlp.experts, " + parameter,
+                        layer.prefix() + parameter,
                         "the router chooses among %d experts, but %d are there".formatted(experts, count),
                         "");
             }
         });
     }
 
-    /** What most layers of a kind have, all should have; a single layer is no majority. */
-    private void consensus(List<LayerWeights> all) {
-        Map<LayerKind, List<LayerWeights>> byKind = new LinkedHashMap<>();
+    private void spellings(List<LayerWeights> all) {
+        Map<LayerKind, Set<String>> byKind = new LinkedHashMap<>();
         for (LayerWeights layer : all) {
             layer.kind()
-                    .ifPresent(kind -> byKind.computeIfAbsent(kind, key -> new ArrayList<>())
-                            .add(layer));
+                    .ifPresent(kind -> byKind.computeIfAbsent(kind, key -> new LinkedHashSet<>())
+                            .addAll(layer.tensors().keySet()));
         }
-        byKind.forEach((kind, layers) -> {
-            Map<String, Integer> counts = new LinkedHashMap<>();
-            for (LayerWeights layer : layers) {
-                layer.tensors().keySet().forEach(suffix -> counts.merge(suffix, 1, Integer::sum));
-            }
-            counts.forEach((suffix, count) -> uneven(kind, layers, suffix, count));
-            KeyRules.required(kind).forEach(group -> mixed(kind, group, counts));
-        });
+        byKind.forEach((kind, suffixes) -> LayerKeys.required(kind).forEach(group -> mixed(kind, group, suffixes)));
     }
 
-    private void uneven(LayerKind kind, List<LayerWeights> layers, String suffix, int count) {
-        if (count == layers.size() || EXPERT.matcher(suffix).matches() || isRequired(kind, suffix)) {
-            return;
-        }
-        boolean common = 2 * count > layers.size();
-        List<String> places = layers.stream()
-                .filter(layer -> layer.has(suffix) != common)
-                .map(LayerWeights::prefix)
-                .limit(5)
-                .toList();
-        String message = common
-                ? "%d of %d %s layers have it, but not %s".formatted(count, layers.size(), kind.title(), join(places))
-                : "only %d of %d %s layers have it: %s".formatted(count, layers.size(), kind.title(), join(places));
-        findings.error(common ? "keys.missing" : "keys.surplus", suffix, message, "");
-    }
-
-    private static boolean isRequired(LayerKind kind, String suffix) {
-        return KeyRules.required(kind).stream().anyMatch(group -> group.contains(suffix));
-    }
-
-    private void mixed(LayerKind kind, List<String> group, Map<String, Integer> counts) {
-        List<String> used = group.stream().filter(counts::containsKey).toList();
+    private void mixed(LayerKind kind, List<String> group, Set<String> suffixes) {
+        List<String> used = group.stream().filter(suffixes::contains).toList();
         if (used.size() > 1) {
             findings.warning(
                     "keys.mixed",

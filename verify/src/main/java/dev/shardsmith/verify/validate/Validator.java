@@ -1,6 +1,8 @@
 package dev.shardsmith.verify.validate;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.completeness.Completeness;
+import dev.shardsmith.reshard.completeness.Gap;
 import dev.shardsmith.reshard.pattern.ArgumentValues;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.pattern.PatternArguments;
@@ -15,6 +17,9 @@ import java.util.Optional;
 
 /** Validates a checkpoint: against itself, and against what is said about it. */
 public final class Validator {
+    /** More than this says no more. */
+    private static final int MOST_GAPS = 100;
+
     private final ModelView view;
     private final ValidateOptions options;
     private final Findings findings = new Findings();
@@ -46,13 +51,33 @@ public final class Validator {
         }
         Optional<ArgumentValues> saved = view.state().args().map(SavedArguments::of);
         boolean shifted = saved.isPresent() && saved.get().flag("apply_layernorm_1p");
-        Validation result = view.family() == Family.MEGATRON ? megatron(saved) : other();
+        List<Gap> gaps = Completeness.of(view);
+        gaps(gaps);
+        Validation result = view.family() == Family.MEGATRON ? megatron(saved, gaps) : other();
         if (options.values() == ValidateOptions.Values.READ) {
             ArchiveCheck.check(view, findings);
             new ValueCheck(view, shifted, findings).check(options.workers());
         }
         return new Validation(
                 result.saved(), result.given(), result.inferred(), result.layers(), result.launch(), findings.all());
+    }
+
+    private void gaps(List<Gap> gaps) {
+        for (Gap gap : gaps.subList(0, Math.min(gaps.size(), MOST_GAPS))) {
+            String code = switch (gap.kind()) {
+                case TENSOR -> "keys.missing";
+                case EXPERT -> "experts.count";
+                case LAYER, LAST_LAYER -> "layers.missing";
+            };
+            findings.error(code, gap.name(), "it is missing: " + gap.reason(), "");
+        }
+        if (gaps.size() > MOST_GAPS) {
+            findings.error(
+                    "keys.missing",
+                    view.path().toString(),
+                    (gaps.size() - MOST_GAPS) + " more tensors or layers are missing",
+                    "");
+        }
     }
 
     private void optimizer() {
@@ -79,9 +104,9 @@ public final class Validator {
         return new Validation(view.pattern(), options.pattern(), Optional.empty(), List.of(), List.of(), List.of());
     }
 
-    private Validation megatron(Optional<ArgumentValues> saved) throws CheckpointException {
+    private Validation megatron(Optional<ArgumentValues> saved, List<Gap> gaps) throws CheckpointException {
         WeightModel model = WeightModel.of(view);
-        new KeyCheck(model, findings).check();
+        new KeyCheck(model, findings).check(gaps);
         Map<String, Fact> facts = new LinkedHashMap<>(WeightFacts.of(model, findings));
         Optional<PatternArguments> described = model.isTransformer() ? transformer() : described(saved);
         Optional<HybridPattern> savedPattern = described

@@ -144,8 +144,8 @@ class ValidatorTest {
     @Test
     void aParameterThatOnlyMostLayersHaveIsNamed() throws Exception {
         Finding missing = onlyError(Altered.sample("MMM").without("decoder.layers.1.mixer.conv1d_bias"));
-        assertThat(missing.where()).isEqualTo("mixer.conv1d_bias");
-        assertThat(missing.message()).isEqualTo("2 of 3 Mamba layers have it, but not decoder.layers.1.");
+        assertThat(missing.where()).isEqualTo("decoder.layers.1.mixer.conv1d_bias");
+        assertThat(missing.message()).isEqualTo("it is missing: 2 of 3 Mamba layers have it");
     }
 
     @Test
@@ -160,10 +160,21 @@ class ValidatorTest {
         List<Finding> errors = of(altered.validate(), Severity.ERROR);
         assertThat(errors)
                 .extracting(Finding::code)
-                .containsExactlyInAnyOrder("keys.missing", "pattern.length", "args.weights", "args.weights");
+                .containsExactlyInAnyOrder(
+                        "layers.missing",
+                        "keys.missing",
+                        "keys.missing",
+                        "pattern.length",
+                        "args.weights",
+                        "args.weights");
         assertThat(errors)
                 .extracting(Finding::where)
-                .contains("decoder.final_norm.weight", "args.num_layers", "args.untie_embeddings_and_output_weights");
+                .contains(
+                        "decoder.layers.4.*",
+                        "decoder.final_norm.weight",
+                        "output_layer.weight",
+                        "args.num_layers",
+                        "args.untie_embeddings_and_output_weights");
     }
 
     @Test
@@ -291,7 +302,7 @@ class ValidatorTest {
                         Severity.ERROR)
                 .get(0);
         assertThat(missing.code()).isEqualTo("experts.count");
-        assertThat(missing.message()).isEqualTo("the router chooses among 8 experts, but 7 are there");
+        assertThat(missing.message()).isEqualTo("it is missing: the router chooses among 8 experts, but 7 are there");
         assertThat(onlyError(Altered.sample("ME").arg("num_experts", 4)).message())
                 .contains("the weights say 8");
     }

@@ -132,7 +132,7 @@ public final class LayerKeys {
     }
 
     /** What a prediction block needs besides its layers. */
-    static List<List<String>> prediction() {
+    public static List<List<String>> prediction() {
         return groups(PREDICTION);
     }
 

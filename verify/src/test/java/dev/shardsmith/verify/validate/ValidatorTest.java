@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.completeness.LayerKeys;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import dev.shardsmith.reshard.sample.SampleSpec;
 import dev.shardsmith.testdata.Cases;
@@ -387,7 +388,7 @@ class ValidatorTest {
                     .filter(name -> name.startsWith("decoder.layers."))
                     .toList()
                     .forEach(altered::without);
-            for (List<String> names : KeyRules.required(kind)) {
+            for (List<String> names : LayerKeys.required(kind)) {
                 altered.filled("decoder.layers.0." + names.get(0), 0.5f, 8, 64);
             }
             altered.filled("decoder.layers.0.mlp.experts.linear_fc1.weight0", 0.5f, 8, 64);
@@ -408,7 +409,7 @@ class ValidatorTest {
         Altered altered = Altered.sample("M*");
         for (int depth = 0; depth < 2; depth++) {
             String block = "mtp.layers." + depth + ".";
-            for (List<String> names : KeyRules.prediction()) {
+            for (List<String> names : LayerKeys.prediction()) {
                 altered.filled(block + names.get(0), 0.5f + depth, 64, 64);
             }
             altered.view().tensors().values().stream()
@@ -458,7 +459,7 @@ class ValidatorTest {
 
     @Test
     void everyKindOfLayerHasItsKeys() {
-        assertThat(Stream.of(LayerKind.values()).map(KeyRules::required)).noneMatch(List::isEmpty);
-        assertThat(KeyRules.required(LayerKind.SPARSE_ATTENTION)).hasSizeGreaterThan(4);
+        assertThat(Stream.of(LayerKind.values()).map(LayerKeys::required)).noneMatch(List::isEmpty);
+        assertThat(LayerKeys.required(LayerKind.SPARSE_ATTENTION)).hasSizeGreaterThan(4);
     }
 }

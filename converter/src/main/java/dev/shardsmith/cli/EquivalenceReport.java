@@ -61,7 +61,7 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
         if (report.different() > 0 || !logits.map(LogitsComparison::ok).orElse(true)) {
             return ExitCode.NO;
         }
-        return report.notRun() > 0 ? ExitCode.INPUT : ExitCode.OK;
+        return report.notRun() + report.inconclusive() > 0 ? ExitCode.INPUT : ExitCode.OK;
     }
 
     boolean equivalent() {
@@ -74,6 +74,7 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                 .column("kind", Table.Align.LEFT)
                 .column("max abs", Table.Align.RIGHT)
                 .column("allowed", Table.Align.RIGHT)
+                .column("unseen", Table.Align.RIGHT)
                 .column("", Table.Align.LEFT);
         for (LayerRow row : report.rows()) {
             table.row(
@@ -81,6 +82,7 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                     row.kind(),
                     real(row.maxAbs()),
                     Double.isNaN(row.maxAbs()) ? "-" : real(row.bound()),
+                    real(row.resolution()),
                     verdict(row) + row.explanation().map(text -> ": " + text).orElse(""));
         }
         out.line("device " + device);
@@ -99,6 +101,11 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
             out.line("not run, because no forward pass is known for it: " + report.notRun() + " of "
                     + report.rows().size() + " rows");
         }
+        if (report.inconclusive() > 0) {
+            out.line("inconclusive, because results that differ would look the same: " + report.inconclusive() + " of "
+                    + report.rows().size() + " rows");
+        }
+        report.notes().forEach(out::line);
         out.line(conclusion(out));
     }
 
@@ -108,13 +115,14 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
         }
         return equivalent()
                 ? out.ink(Ink.GREEN, "equivalent")
-                : out.ink(Ink.YELLOW, "inconclusive: what was run is equivalent");
+                : out.ink(Ink.YELLOW, "inconclusive: nothing differs, but not all of it is proven");
     }
 
     private static String verdict(LayerRow row) {
         return switch (row.verdict()) {
             case SAME -> "ok";
             case DIFFERENT -> "DIFFERENT";
+            case INCONCLUSIVE -> "INCONCLUSIVE";
             case NOT_RUN -> "NOT RUN";
         };
     }
@@ -138,7 +146,9 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
             JsonParts.real(json, "maxAbs", row.maxAbs());
             JsonParts.real(json, "bound", row.bound());
             JsonParts.real(json, "size", row.size());
+            JsonParts.real(json, "resolution", row.resolution());
             json.writeBooleanField("ok", row.ok());
+            json.writeBooleanField("conclusive", row.verdict() != LayerRow.Verdict.INCONCLUSIVE);
             json.writeBooleanField("run", row.verdict() != LayerRow.Verdict.NOT_RUN);
             Optional<LayerRow.Place> where = row.where();
             if (where.isPresent()) {
@@ -152,6 +162,11 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                 json.writeNullField("hypothesis");
             }
             json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("notes");
+        for (String note : report.notes()) {
+            json.writeString(note);
         }
         json.writeEndArray();
         if (logits.isPresent()) {

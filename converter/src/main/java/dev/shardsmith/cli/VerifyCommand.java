@@ -36,10 +36,11 @@ final class VerifyCommand implements Command {
     @Override
     public String description() {
         return "Runs every layer of both checkpoints on the same seeded input, each as its own training framework would run "
-                + "its own shards, and compares the results. What rounding explains is allowed, and no more. Where layers "
-                + "differ, known mistakes are tried, and the one that explains the difference is named. Exits with 1 if the "
-                + "checkpoints are not equivalent, and with 3 if all that was run is equivalent but there are parts for "
-                + "which no forward pass is known.";
+                + "its own shards, and compares the results: a few tokens in double precision, then all of them. What "
+                + "rounding explains is allowed, and no more; a cast must be exact. Where layers differ, known mistakes are "
+                + "tried, and the one that explains the difference is named. Exits with 1 if the checkpoints are not "
+                + "equivalent, and with 3 if nothing differs but there are parts for which no forward pass is known, or "
+                + "whose results prove nothing.";
     }
 
     @Override

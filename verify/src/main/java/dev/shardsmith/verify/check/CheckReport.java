@@ -7,8 +7,9 @@ import java.util.Optional;
  * The result of a comparison.
  *
  * @param rows embedding, layers in order, head
+ * @param notes what is to be known about the comparison as a whole
  */
-public record CheckReport(List<LayerRow> rows) {
+public record CheckReport(List<LayerRow> rows, List<String> notes) {
 
     /** Whether everything was run and agrees. */
     public boolean ok() {
@@ -18,6 +19,11 @@ public record CheckReport(List<LayerRow> rows) {
     /** Rows for which no forward pass is known. */
     public long notRun() {
         return count(LayerRow.Verdict.NOT_RUN);
+    }
+
+    /** Rows that were run and prove nothing. */
+    public long inconclusive() {
+        return count(LayerRow.Verdict.INCONCLUSIVE);
     }
 
     /** Rows that do not agree. */

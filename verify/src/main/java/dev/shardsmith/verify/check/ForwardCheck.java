@@ -4,14 +4,12 @@ import dev.shardsmith.verify.forward.Block;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayerReading;
 import dev.shardsmith.verify.forward.LayeredModel;
-import dev.shardsmith.verify.forward.Pass;
 import dev.shardsmith.verify.forward.ReadAhead;
 import dev.shardsmith.verify.forward.Remainder;
 import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.forward.WeightReader;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
@@ -25,13 +23,13 @@ import java.util.function.Consumer;
  * <p>Each layer gets an input of its own, the same on both sides, so that one wrong layer does not hide the next.
  */
 public final class ForwardCheck {
-    private static final int HYPOTHESIS_TOKENS = 48;
-
     private final ForwardBackend backend;
     private final LayeredModel left;
     private final LayeredModel right;
     private final List<Block> leftBlocks;
     private final List<Block> rightBlocks;
+    private final Casts casts = new Casts();
+    private final LayerComparison comparison;
     private final CheckOptions options;
     private final Timeline timeline;
 
@@ -45,11 +43,18 @@ public final class ForwardCheck {
             ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options, Timeline timeline) {
         this.timeline = timeline;
         this.backend = backend;
-        this.left = left;
-        this.right = right;
-        this.leftBlocks = left.comparedBlocks();
-        this.rightBlocks = right.comparedBlocks();
+        this.left = left.mappedEnds(casts.of("first", left::mappedEnds, right::mappedEnds));
+        this.right = right.mappedEnds(casts.of("second", right::mappedEnds, left::mappedEnds));
+        this.leftBlocks = new ArrayList<>(left.comparedBlocks());
+        this.rightBlocks = new ArrayList<>(right.comparedBlocks());
         this.options = options;
+        for (int i = 0; i < Math.min(leftBlocks.size(), rightBlocks.size()); i++) {
+            Block a = leftBlocks.get(i);
+            Block b = rightBlocks.get(i);
+            leftBlocks.set(i, a.mapped(casts.of("first", a::mapped, b::mapped)));
+            rightBlocks.set(i, b.mapped(casts.of("second", b::mapped, a::mapped)));
+        }
+        this.comparison = new LayerComparison(backend, left.width());
     }
 
     /**
@@ -65,7 +70,7 @@ public final class ForwardCheck {
                     LayerRow.missing(
                             0, Optional.empty(), "model", "widths differ: " + left.width() + " and " + right.width()),
                     progress);
-            return new CheckReport(rows);
+            return new CheckReport(rows, List.of());
         }
         add(rows, embedding(), progress);
         int count = Math.max(leftBlocks.size(), rightBlocks.size());
@@ -82,7 +87,7 @@ public final class ForwardCheck {
         for (LayerRow row : remainder(count + 2)) {
             add(rows, row, progress);
         }
-        return new CheckReport(List.copyOf(rows));
+        return new CheckReport(List.copyOf(rows), List.copyOf(casts.notes()));
     }
 
     /** Copies that differ, and what either side holds and does not run, once. */
@@ -132,16 +137,15 @@ public final class ForwardCheck {
         int[] ids = random.ints((long) options.batch() * length, 0, vocabulary).toArray();
         float[] a = left.embed(ids, length);
         float[] b = right.embed(ids, length);
-        double unit = StoredUnits.difference(left.embedding(), right.embedding());
-        double[] error = new double[ids.length];
-        for (int i = 0; i < a.length; i++) {
-            int token = i / left.width();
-            error[token] = Math.max(error[token], unit * Math.abs(a[i]));
-        }
-        Deviation deviation = Deviation.of(new Output(a, error), new Output(b, error), left.width(), left.width());
+        double[] exact = new double[ids.length];
+        Deviation deviation = Deviation.of(
+                new Output(new Output.Single(a), exact),
+                new Output(new Output.Single(b), exact),
+                left.width(),
+                left.width());
         Optional<String> explanation =
                 deviation.ok() ? Optional.empty() : Optional.of("the rows of the vocabulary differ");
-        return toRow(0, Optional.empty(), "embedding", deviation, explanation);
+        return LayerRow.of(0, Optional.empty(), "embedding", deviation, explanation);
     }
 
     private static int rows(LayeredModel model) {
@@ -173,55 +177,23 @@ public final class ForwardCheck {
 
     private LayerRow compare(int i, Block a, Block b, WeightReader weights) throws IOException {
         float[] input = input(i + 1);
-        double unit = StoredUnits.difference(a.weights(), b.weights());
-        Deviation deviation;
+        LayerComparison.Finding finding;
         try {
-            deviation = deviation(a, b, input, options.batch(), unit, weights);
+            finding = comparison.run(a, b, input, options.batch(), weights);
         } catch (IllegalArgumentException e) {
             return LayerRow.missing(i + 1, Optional.of(a.layer()), a.kind(), "shapes do not fit: " + e.getMessage());
         }
-        Optional<String> explanation =
-                deviation.ok() ? Optional.empty() : Optional.of(explain(a, b, input, unit, weights));
-        return toRow(i + 1, Optional.of(a.layer()), a.kind(), deviation, explanation);
-    }
-
-    private Deviation deviation(Block a, Block b, float[] input, int batch, double unit, WeightReader weights)
-            throws IOException {
-        int width = left.width();
-        int length = input.length / width / batch;
-        return Deviation.of(
-                Output.of(new Pass(backend, batch, length, unit, weights), a, input, width),
-                Output.of(new Pass(backend, batch, length, unit, weights), b, input, width),
-                width,
-                width);
-    }
-
-    /** Tries one hypothesis after the other on the first tokens, which do not depend on later ones. */
-    private String explain(Block a, Block b, float[] input, double unit, WeightReader weights) throws IOException {
-        int tokens = Math.min(options.length(), HYPOTHESIS_TOKENS);
-        float[] some = Arrays.copyOf(input, tokens * left.width());
-        if (deviation(a, b, some, 1, unit, weights).ok()) {
-            some = Arrays.copyOf(input, options.length() * left.width());
-        }
-        for (Hypothesis hypothesis : Hypotheses.of(a, b)) {
-            try {
-                if (deviation(hypothesis.left(), hypothesis.right(), some, 1, unit, weights)
-                        .ok()) {
-                    return hypothesis.text();
-                }
-            } catch (IllegalArgumentException e) {
-                // Its shapes do not fit this layer: it explains nothing.
-                continue;
-            }
-        }
-        return "no known mistake explains it";
+        Optional<String> explanation = finding.deviation().ok()
+                ? Optional.empty()
+                : Optional.of(comparison.explain(a, b, input, options.batch(), finding, weights));
+        return LayerRow.of(i + 1, Optional.of(a.layer()), a.kind(), finding.deviation(), explanation);
     }
 
     private LayerRow head(int index, HeadComparison head, ReadAhead ahead) throws IOException {
         Deviation deviation = head.run(backend, input(index), options.batch(), ahead);
         Optional<String> explanation =
                 deviation.ok() ? Optional.empty() : Optional.of("the final norm or rows of the head differ");
-        return toRow(index, Optional.empty(), "head", deviation, explanation);
+        return LayerRow.of(index, Optional.empty(), "head", deviation, explanation);
     }
 
     private float[] input(int index) {
@@ -239,20 +211,5 @@ public final class ForwardCheck {
             input[i] = (float) random.nextGaussian();
         }
         return input;
-    }
-
-    private static LayerRow toRow(
-            int index, Optional<Integer> layer, String kind, Deviation deviation, Optional<String> explanation) {
-        return new LayerRow(
-                index,
-                layer,
-                kind,
-                deviation.maxAbs(),
-                deviation.bound(),
-                deviation.size(),
-                deviation.ok() ? LayerRow.Verdict.SAME : LayerRow.Verdict.DIFFERENT,
-                deviation.where(),
-                deviation.skipped(),
-                explanation);
     }
 }

@@ -8,6 +8,7 @@ import dev.shardsmith.verify.forward.Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
 import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.PreNorm;
+import dev.shardsmith.verify.forward.Rounding;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -34,6 +35,12 @@ final class Hypotheses {
         }
         if (left.norm().isPresent() && right.norm().isPresent()) {
             addNorms(left, left.norm().get(), right, right.norm().get(), all);
+        }
+        for (Rounding rounding : List.of(Rounding.BF16, Rounding.F16)) {
+            all.add(new Hypothesis(
+                    "its weights are rounded to " + rounding.type().torchName(),
+                    left.mapped((role, weight) -> weight.rounded(rounding)),
+                    right));
         }
         return all;
     }

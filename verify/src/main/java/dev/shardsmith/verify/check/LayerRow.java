@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.check;
 
+import java.util.Locale;
 import java.util.Optional;
 
 /**
@@ -11,6 +12,7 @@ import java.util.Optional;
  * @param maxAbs the largest difference
  * @param bound the difference that rounding explains where the results are furthest beyond it or nearest to it
  * @param size the largest result
+ * @param resolution the share of the results that could differ without being noticed; not a number if nothing was compared
  * @param verdict whether no difference is beyond its bound
  * @param where token and channel of that place; empty if nothing was computed
  * @param skipped tokens left out because rounding could change their experts
@@ -23,6 +25,7 @@ public record LayerRow(
         double maxAbs,
         double bound,
         double size,
+        double resolution,
         Verdict verdict,
         Optional<Place> where,
         int skipped,
@@ -34,6 +37,8 @@ public record LayerRow(
         SAME,
         /** Some difference is, or both sides cannot be compared. */
         DIFFERENT,
+        /** No difference is beyond its bound, but one that matters could be within it, or there are no results to compare. */
+        INCONCLUSIVE,
         /** No forward pass is known for it. */
         NOT_RUN
     }
@@ -46,6 +51,33 @@ public record LayerRow(
     /** A token and a channel of a result. */
     public record Place(int token, int channel) {}
 
+    /** The row of a comparison; an explanation is there if it found a difference. */
+    static LayerRow of(
+            int index, Optional<Integer> layer, String kind, Deviation deviation, Optional<String> explanation) {
+        Verdict verdict = deviation.isConclusive() ? Verdict.SAME : Verdict.INCONCLUSIVE;
+        return new LayerRow(
+                index,
+                layer,
+                kind,
+                deviation.maxAbs(),
+                deviation.bound(),
+                deviation.size(),
+                deviation.resolution(),
+                deviation.ok() ? verdict : Verdict.DIFFERENT,
+                deviation.where(),
+                deviation.skipped(),
+                deviation.ok() && !deviation.isConclusive() ? Optional.of(doubt(deviation)) : explanation);
+    }
+
+    private static String doubt(Deviation deviation) {
+        return deviation.resolution() == Double.POSITIVE_INFINITY
+                ? "the results are all zero or no numbers, which proves nothing"
+                : String.format(
+                        Locale.ROOT,
+                        "rounding explains %.1g of the results, which proves nothing",
+                        deviation.resolution());
+    }
+
     static LayerRow missing(int index, Optional<Integer> layer, String kind, String reason) {
         return new LayerRow(
                 index,
@@ -53,6 +85,7 @@ public record LayerRow(
                 kind,
                 Double.NaN,
                 0,
+                Double.NaN,
                 Double.NaN,
                 Verdict.DIFFERENT,
                 Optional.empty(),
@@ -67,6 +100,7 @@ public record LayerRow(
                 kind,
                 Double.NaN,
                 0,
+                Double.NaN,
                 Double.NaN,
                 Verdict.NOT_RUN,
                 Optional.empty(),

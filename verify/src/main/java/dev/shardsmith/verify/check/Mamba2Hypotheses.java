@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.check;
 
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.verify.forward.Mamba2Mixer;
 import dev.shardsmith.verify.forward.Mamba2Mixer.Options;
 import dev.shardsmith.verify.forward.Mamba2Mixer.Shard;
@@ -9,6 +10,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -284,8 +286,8 @@ final class Mamba2Hypotheses {
         }
 
         @Override
-        public double unit() {
-            return source.unit();
+        public Set<DType> types() {
+            return source.types();
         }
 
         @Override

@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.family;
 
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
@@ -11,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * A weight that several views hold together.
@@ -26,8 +28,8 @@ record PiecedWeight(LogicalTensor tensor) implements WeightSource {
     }
 
     @Override
-    public double unit() {
-        return StoredWeight.unitOf(tensor.dtype());
+    public Set<DType> types() {
+        return Set.of(tensor.dtype());
     }
 
     @Override

@@ -69,6 +69,20 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
             Optional<WeightSource> queryNorm,
             Optional<WeightSource> keyNorm,
             WeightSource outProj) {
+        Shard mapped(WeightMap map) {
+            return new Shard(
+                    heads,
+                    keyHeads,
+                    mlp,
+                    map.of("in_proj.weight", inProj),
+                    map.of("in_proj.bias", inBias),
+                    map.of("conv1d.weight", conv),
+                    map.of("conv1d.bias", convBias),
+                    map.of("q_norm.weight", queryNorm),
+                    map.of("k_norm.weight", keyNorm),
+                    map.of("out_proj.weight", outProj));
+        }
+
         /** The same with another input projection. */
         public Shard withInProj(WeightSource value) {
             return new Shard(heads, keyHeads, mlp, value, inBias, conv, convBias, queryNorm, keyNorm, outProj);
@@ -145,7 +159,7 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
             float[] sizes = pass.backend().rowMaxima(rotated, pass.tokens(), result.width());
             double[] error = new double[pass.tokens()];
             for (int t = 0; t < error.length; t++) {
-                error[t] = Pass.root(1.5 * result.error()[t], 2 * Pass.UNIT * sizes[t]);
+                error[t] = Pass.root(1.5 * result.error()[t], 2 * pass.unit() * sizes[t]);
             }
             result = new Signal(rotated, result.width(), error);
         }
@@ -166,8 +180,10 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
         double values = Pass.largest(pass.backend().rowMaxima(v.values(), pass.tokens(), v.width()));
         double scores = Math.abs(options.scale())
                 * Pass.root(
-                        queries * worst(k), keys * worst(q), Pass.UNIT * Math.sqrt(options.headDim()) * queries * keys);
-        double error = Pass.root(worst(v), 2 * scores * values, Pass.UNIT * Math.sqrt(pass.length()) * values);
+                        queries * worst(k),
+                        keys * worst(q),
+                        pass.unit() * Math.sqrt(options.headDim()) * queries * keys);
+        double error = Pass.root(worst(v), 2 * scores * values, pass.unit() * Math.sqrt(pass.length()) * values);
         double[] errors = new double[pass.tokens()];
         Arrays.fill(errors, error);
         return new Signal(y, q.width(), errors);
@@ -182,13 +198,9 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
-        for (Shard s : shards) {
-            all.addAll(List.of(Optional.of(s.inProj), s.inBias, s.conv, s.convBias, s.queryNorm, s.keyNorm));
-            all.add(Optional.of(s.outProj));
-        }
-        return WeightSource.present(all);
+    public AttentionMixer mapped(WeightMap map) {
+        List<Shard> changed = shards.stream().map(shard -> shard.mapped(map)).toList();
+        return new AttentionMixer(width, options, changed, map.of("out_proj.bias", outBias));
     }
 
     /** The same with other options. */

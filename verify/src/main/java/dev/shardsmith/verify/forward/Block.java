@@ -62,10 +62,22 @@ public record Block(
     /** All weights, of every rank, the norm's included. */
     public List<WeightSource> weights() {
         List<WeightSource> all = new ArrayList<>();
-        shared.ifPresent(transformer -> all.addAll(transformer.weights()));
-        norm.ifPresent(own -> all.addAll(own.weights()));
-        mixers.forEach(mixer -> all.addAll(mixer.weights()));
+        mapped((role, weight) -> {
+            all.add(weight);
+            return weight;
+        });
         return all;
+    }
+
+    /** The same with other weights. */
+    public Block mapped(WeightMap map) {
+        Optional<SharedTransformer> transformer = shared.map(before -> before.mapped(map.under("shared.")));
+        Optional<PreNorm> front = norm.map(before -> before.mapped(map.under("norm.")));
+        List<Mixer> changed = new ArrayList<>();
+        for (int i = 0; i < mixers.size(); i++) {
+            changed.add(mixers.get(i).mapped(map.under("mixer " + i + " ")));
+        }
+        return new Block(layer, kind, transformer, front, List.copyOf(changed));
     }
 
     /** The same with another norm. */

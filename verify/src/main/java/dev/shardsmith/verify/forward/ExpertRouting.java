@@ -26,7 +26,14 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         /** Softmax over all experts, then the choice. */
         SOFTMAX_ALL,
         /** The choice, then softmax over the chosen. */
-        SOFTMAX_CHOSEN
+        SOFTMAX_CHOSEN,
+        /** The logistic function of each; experts are dealt out, whatever their scores, and what else decides the choice is their weight. */
+        DEALT
+    }
+
+    /** The same experts and scores of another kind, with every expert in use. */
+    ExpertRouting dealt() {
+        return new ExpertRouting(Scores.DEALT, top, false, scale, 1, 1);
     }
 
     /**
@@ -58,18 +65,29 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         for (int t = 0; t < tokens; t++) {
             double[] row = Arrays.copyOfRange(logits, t * experts, (t + 1) * experts);
             double[] scored = score(row);
+            weightError[t] = 2 * scale * errors[t];
             double[] choice = new double[experts];
             for (int e = 0; e < experts; e++) {
                 choice[e] = scored[e] + choiceBias[e];
+            }
+            if (scores == Scores.DEALT) {
+                deal(choice, t, Math.min(tokens, experts), weights);
+                continue;
             }
             dropWeakGroups(choice);
             int[] order = descending(choice);
             double margin = AMBIGUITY * errors[t];
             ambiguous[t] = top < experts && choice[order[top - 1]] - choice[order[top]] < margin;
             weigh(row, scored, order, weights, t * experts);
-            weightError[t] = 2 * scale * errors[t];
         }
         return new Choice(weights, experts, ambiguous, weightError);
+    }
+
+    /** Every expert gets a token or more. */
+    private void deal(double[] choice, int token, int hands, double[] weights) {
+        for (int e = token % hands; e < choice.length; e += hands) {
+            weights[token * choice.length + e] = scale * choice[e];
+        }
     }
 
     private double[] score(double[] logits) {
@@ -81,7 +99,7 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         double total = 0;
         for (int e = 0; e < logits.length; e++) {
             scored[e] = switch (scores) {
-                case SIGMOID -> 1 / (1 + Math.exp(-logits[e]));
+                case SIGMOID, DEALT -> 1 / (1 + Math.exp(-logits[e]));
                 case SOFTMAX_ALL -> Math.exp(logits[e] - max);
                 case SOFTMAX_CHOSEN -> logits[e];
             };

@@ -1,7 +1,6 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -97,24 +96,33 @@ public record ExpertsMixer(
                     sums[t * channels + c] += weight * result[i * channels + c];
                 }
                 double moved = Pass.root(
-                        weight * out.error()[i], choice.weightError()[t] * sizes[i], 2 * Pass.UNIT * weight * sizes[i]);
+                        weight * out.error()[i],
+                        choice.weightError()[t] * sizes[i],
+                        2 * pass.unit() * weight * sizes[i]);
                 variance[t] += moved * moved;
             }
         }
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<WeightSource> all = new ArrayList<>();
-        all.add(router);
-        routerBias.ifPresent(all::add);
-        choiceBias.ifPresent(all::add);
-        experts.forEach(expert -> all.addAll(expert.weights()));
-        shared.ifPresent(expert -> all.addAll(expert.weights()));
-        sharedGate.ifPresent(all::add);
-        toLatent.ifPresent(all::add);
-        fromLatent.ifPresent(all::add);
-        return all;
+    public ExpertsMixer mapped(WeightMap map) {
+        WeightMap inExpert = map.under("experts.");
+        return new ExpertsMixer(
+                width,
+                routing,
+                map.of("router.weight", router),
+                map.of("router.bias", routerBias),
+                map.of("router.expert_bias", choiceBias),
+                experts.stream().map(expert -> expert.mapped(inExpert)).toList(),
+                shared.map(expert -> expert.mapped(map.under("shared_experts."))),
+                map.of("shared_experts.gate", sharedGate),
+                map.of("to_latent.weight", toLatent),
+                map.of("from_latent.weight", fromLatent));
+    }
+
+    /** The same with every expert in use, each for some of the tokens. */
+    public ExpertsMixer dealt() {
+        return withRouting(routing.dealt());
     }
 
     /** The same with other routing. */

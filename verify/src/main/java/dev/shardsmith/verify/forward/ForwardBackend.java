@@ -35,6 +35,16 @@ public interface ForwardBackend extends ScanBackend, AutoCloseable {
         return 1 << 23;
     }
 
+    /** Half the distance between 1 and the next number of its precision. */
+    default double unit() {
+        return 0x1p-24;
+    }
+
+    /** Whether parts of a weight are best read and multiplied by several threads. */
+    default boolean multipliesPartsAtOnce() {
+        return false;
+    }
+
     /** Copies numbers back. */
     float[] download(DeviceArray array);
 

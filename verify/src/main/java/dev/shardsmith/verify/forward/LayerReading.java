@@ -67,7 +67,8 @@ public final class LayerReading implements WeightReader, AutoCloseable {
                 continue;
             }
             try {
-                boolean fits = !stopped.getAsBoolean() && (source.elements() <= SMALL || source.elements() <= room);
+                boolean fits = !stopped.getAsBoolean()
+                        && (source.elements() <= SMALL || source.elements() <= room && isPlain(source));
                 Held held = fits ? read(source, side) : Held.NOTHING;
                 room -= held.array() == null ? 0 : source.elements();
                 if (!future.complete(held)) {
@@ -78,6 +79,12 @@ public final class LayerReading implements WeightReader, AutoCloseable {
                 future.completeExceptionally(e);
             }
         }
+    }
+
+    /** Whether a weight need not be decoded: those that must be are read in parts, when they are needed. */
+    private static boolean isPlain(WeightSource source) throws IOException {
+        Optional<StoredElements> stored = source.stored();
+        return stored.isEmpty() || stored.get().plain().isPresent();
     }
 
     private Held read(WeightSource source, int side) throws IOException {

@@ -78,6 +78,23 @@ public record LayeredModel(
                 remainder);
     }
 
+    /** The same with other weights of the vocabulary, of positions and of the final norm. */
+    public LayeredModel mappedEnds(WeightMap map) {
+        return new LayeredModel(
+                width,
+                embedding.stream()
+                        .map(shard -> map.of("embedding.weight", shard))
+                        .toList(),
+                map.of("positions.weight", positions),
+                embeddingScale,
+                blocks,
+                predictors,
+                finalNorm.map(norm -> norm.mapped(map.under("final_norm."))),
+                head.stream().map(shard -> map.of("head.weight", shard)).toList(),
+                logitScale,
+                remainder);
+    }
+
     /** What is compared one by one: the parts of layers and those of multi-token prediction. */
     public List<Block> comparedBlocks() {
         return Stream.concat(blocks.stream(), predictors.stream())
@@ -154,7 +171,7 @@ public record LayeredModel(
         try (ReadAhead ahead = new ReadAhead(backend, steps, new Timeline())) {
             for (Block block : blocks) {
                 try (LayerReading weights = ahead.next();
-                        Pass pass = new Pass(backend, batch, length, 0, weights)) {
+                        Pass pass = new Pass(backend, batch, length, weights)) {
                     pass.embed(embedded, width);
                     double[] branch = pass.readWide(block.branch(pass, pass.inputWide(hidden, width)));
                     double[] next = new double[hidden.length];
@@ -167,7 +184,7 @@ public record LayeredModel(
             }
             for (HeadPart part : parts) {
                 try (LayerReading weights = ahead.next();
-                        Pass pass = new Pass(backend, batch, length, 0, weights)) {
+                        Pass pass = new Pass(backend, batch, length, weights)) {
                     sink.take(pass, logits(pass, pass.inputWide(hidden, width), part), part.from());
                 }
             }

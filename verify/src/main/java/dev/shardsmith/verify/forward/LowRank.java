@@ -1,6 +1,10 @@
 package dev.shardsmith.verify.forward;
 
+import dev.shardsmith.formats.DType;
 import java.io.IOException;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * A weight and an adapter of low rank, as the one weight that they act as.
@@ -28,8 +32,13 @@ record LowRank(WeightSource base, WeightSource up, WeightSource down, int column
     }
 
     @Override
-    public double unit() {
-        return Math.max(base.unit(), Math.max(up.unit(), down.unit()));
+    public Set<DType> types() {
+        return Stream.of(base, up, down).flatMap(part -> part.types().stream()).collect(Collectors.toSet());
+    }
+
+    @Override
+    public WeightSource rounded(Rounding rounding) {
+        return new LowRank(base.rounded(rounding), up.rounded(rounding), down.rounded(rounding), columns);
     }
 
     @Override

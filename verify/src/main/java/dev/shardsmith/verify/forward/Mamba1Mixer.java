@@ -58,7 +58,25 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
             Optional<WeightSource> stepNorm,
             Optional<WeightSource> bNorm,
             Optional<WeightSource> cNorm,
-            WeightSource outProj) {}
+            WeightSource outProj) {
+
+        Shard mapped(WeightMap map) {
+            return new Shard(
+                    map.of("in_proj.weight", inProj),
+                    map.of("in_proj.bias", inBias),
+                    map.of("conv1d.weight", conv),
+                    map.of("conv1d.bias", convBias),
+                    map.of("x_proj.weight", xProj),
+                    map.of("dt_proj.weight", dtProj),
+                    map.of("dt_proj.bias", dtBias),
+                    map.of("A_log", aLog),
+                    map.of("D", d),
+                    map.of("dt_layernorm.weight", stepNorm),
+                    map.of("b_layernorm.weight", bNorm),
+                    map.of("c_layernorm.weight", cNorm),
+                    map.of("out_proj.weight", outProj));
+        }
+    }
 
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
@@ -125,14 +143,8 @@ public record Mamba1Mixer(int width, Options options, List<Shard> shards, Option
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
-        for (Shard s : shards) {
-            all.addAll(List.of(Optional.of(s.inProj), s.inBias, Optional.of(s.conv), s.convBias));
-            all.addAll(List.of(Optional.of(s.xProj), Optional.of(s.dtProj), Optional.of(s.dtBias)));
-            all.addAll(List.of(Optional.of(s.aLog), Optional.of(s.d), s.stepNorm, s.bNorm, s.cNorm));
-            all.add(Optional.of(s.outProj));
-        }
-        return WeightSource.present(all);
+    public Mamba1Mixer mapped(WeightMap map) {
+        List<Shard> changed = shards.stream().map(shard -> shard.mapped(map)).toList();
+        return new Mamba1Mixer(width, options, changed, map.of("out_proj.bias", outBias));
     }
 }

@@ -62,6 +62,22 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
             WeightSource d,
             Optional<WeightSource> norm,
             WeightSource outProj) {
+        Shard mapped(WeightMap map) {
+            return new Shard(
+                    heads,
+                    groups,
+                    bypass,
+                    map.of("in_proj.weight", inProj),
+                    map.of("in_proj.bias", inBias),
+                    map.of("conv1d.weight", conv),
+                    map.of("conv1d.bias", convBias),
+                    map.of("dt_bias", dtBias),
+                    map.of("A_log", aLog),
+                    map.of("D", d),
+                    map.of("norm.weight", norm),
+                    map.of("out_proj.weight", outProj));
+        }
+
         /** The same with another input projection. */
         public Shard withInProj(WeightSource value) {
             return new Shard(heads, groups, bypass, value, inBias, conv, convBias, dtBias, aLog, d, norm, outProj);
@@ -181,13 +197,9 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
-        for (Shard s : shards) {
-            all.addAll(List.of(Optional.of(s.inProj), s.inBias, Optional.of(s.conv), s.convBias, s.norm));
-            all.addAll(List.of(Optional.of(s.dtBias), Optional.of(s.aLog), Optional.of(s.d), Optional.of(s.outProj)));
-        }
-        return WeightSource.present(all);
+    public Mamba2Mixer mapped(WeightMap map) {
+        List<Shard> changed = shards.stream().map(shard -> shard.mapped(map)).toList();
+        return new Mamba2Mixer(width, options, changed, map.of("out_proj.bias", outBias));
     }
 
     /** The same with other options. */

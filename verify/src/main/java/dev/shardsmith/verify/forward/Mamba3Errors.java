@@ -42,7 +42,7 @@ record Mamba3Errors(Mamba3Scan scan, Mamba3Scan.Inputs in, double[] raw, double[
             double step = in.dt()[token * scan.heads() + head];
             double rate = -in.a()[token * scan.heads() + head];
             double decay = Math.exp(-step * rate);
-            double stepError = raw[token] * (1 + step) + 2 * Pass.UNIT * step;
+            double stepError = raw[token] * (1 + step) + 2 * pass.unit() * step;
             angle = Pass.root(angle, Math.PI * (stepError + step * raw[token]));
             double fromDecay = decay * size * (rate * stepError + step * raw[token]);
             size = decay * size + step * inputs * columns;
@@ -51,13 +51,13 @@ record Mamba3Errors(Mamba3Scan scan, Mamba3Scan.Inputs in, double[] raw, double[
                     step * columns * raw[token] * scan.ranks(),
                     inputs * columns * stepError,
                     fromDecay,
-                    3 * Pass.UNIT * size);
+                    3 * pass.unit() * size);
             variance = decay * decay * variance + added * added;
             double read = Pass.root(
                     reach * Math.sqrt(variance),
                     Math.sqrt(scan.state()) * size * (queries[token] + angle * columns),
                     Pass.largest(in.d()) * raw[token]);
-            double out = gates * read + 1.1 * outputs * raw[token] * scan.ranks() + 4 * Pass.UNIT * gates * outputs;
+            double out = gates * read + 1.1 * outputs * raw[token] * scan.ranks() + 4 * pass.unit() * gates * outputs;
             error[token] = Math.max(error[token], out);
         }
     }

@@ -1,7 +1,6 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -52,7 +51,12 @@ public record Mamba3Mixer(
     public record Options(double decayFloor, boolean heavyTail) {}
 
     /** Weights of several ranks, each [heads, ranks, headDim]. */
-    public record Mimo(WeightSource x, WeightSource z, WeightSource o) {}
+    public record Mimo(WeightSource x, WeightSource z, WeightSource o) {
+
+        Mimo mapped(WeightMap map) {
+            return new Mimo(map.of("mimo_x", x), map.of("mimo_z", z), map.of("mimo_o", o));
+        }
+    }
 
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
@@ -132,10 +136,20 @@ public record Mamba3Mixer(
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<WeightSource> all = new ArrayList<>(List.of(inProj, dtBias, bBias, cBias, bNorm, cNorm, d, outProj));
-        mimo.ifPresent(weights -> all.addAll(List.of(weights.x, weights.z, weights.o)));
-        outNorm.ifPresent(all::add);
-        return all;
+    public Mamba3Mixer mapped(WeightMap map) {
+        return new Mamba3Mixer(
+                width,
+                options,
+                scan,
+                map.of("in_proj.weight", inProj),
+                map.of("dt_bias", dtBias),
+                map.of("B_bias", bBias),
+                map.of("C_bias", cBias),
+                map.of("B_norm.weight", bNorm),
+                map.of("C_norm.weight", cNorm),
+                mimo.map(weights -> weights.mapped(map)),
+                map.of("D", d),
+                map.of("norm.weight", outNorm),
+                map.of("out_proj.weight", outProj));
     }
 }

@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 
 /** The part of a layer between its norm and the residual stream. */
@@ -19,8 +20,18 @@ public sealed interface Mixer
     /** Channels of the residual stream. */
     int width();
 
+    /** The same with other weights. */
+    Mixer mapped(WeightMap map);
+
     /** All weights, of every rank. */
-    List<WeightSource> weights();
+    default List<WeightSource> weights() {
+        List<WeightSource> all = new ArrayList<>();
+        mapped((role, weight) -> {
+            all.add(weight);
+            return weight;
+        });
+        return all;
+    }
 
     /** Runs the mixer on normalised activations of [tokens, width]. */
     Signal forward(Pass pass, Signal input) throws IOException;

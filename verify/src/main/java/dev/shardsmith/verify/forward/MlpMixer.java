@@ -35,6 +35,10 @@ public record MlpMixer(int width, Form form, Activation activation, List<Shard> 
      * @param fc2 [width, hidden]
      */
     public record Shard(WeightSource fc1, Optional<WeightSource> fc1Bias, WeightSource fc2) {
+        Shard mapped(WeightMap map) {
+            return new Shard(map.of("fc1.weight", fc1), map.of("fc1.bias", fc1Bias), map.of("fc2.weight", fc2));
+        }
+
         /** The same with another first projection. */
         public Shard withFc1(WeightSource value) {
             return new Shard(value, fc1Bias, fc2);
@@ -73,12 +77,9 @@ public record MlpMixer(int width, Form form, Activation activation, List<Shard> 
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<Optional<WeightSource>> all = new ArrayList<>(List.of(outBias));
-        for (Shard s : shards) {
-            all.addAll(List.of(Optional.of(s.fc1), s.fc1Bias, Optional.of(s.fc2)));
-        }
-        return WeightSource.present(all);
+    public MlpMixer mapped(WeightMap map) {
+        List<Shard> changed = shards.stream().map(shard -> shard.mapped(map)).toList();
+        return new MlpMixer(width, form, activation, changed, map.of("fc2.bias", outBias));
     }
 
     /** The same with another form and activation. */

@@ -1,10 +1,13 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * One run of one layer: the operations of a {@link ForwardBackend} together with what they do to the rounding error.
@@ -17,38 +20,36 @@ import java.util.Optional;
  * <p>Every array that an operation makes lives until the pass is closed.
  */
 public final class Pass implements AutoCloseable {
-    /** Half the distance between 1 and the next float. */
-    static final double UNIT = 0x1p-24;
+    /** The error function's own error, whatever the precision of its argument. */
+    private static final double GELU_ERROR = 0x1p-41;
+    /** As many elements of a weight are in the heap at once that cannot be copied to a device as they are stored. */
+    private static final long DECODED = 1 << 23;
 
     private final ForwardBackend backend;
     private final int batch;
     private final int length;
-    private final double weightUnit;
+    private final double unit;
     private final WeightReader weights;
     private final List<DeviceArray> owned = new ArrayList<>();
     private float[] embedded = new float[0];
 
-    /**
-     * Begins a pass that reads each weight when it is needed.
-     *
-     * @param weightUnit relative error of every stored weight, for a comparison of weights that were rounded differently
-     */
-    public Pass(ForwardBackend backend, int batch, int length, double weightUnit) {
-        this(backend, batch, length, weightUnit, WeightReader.direct(backend));
+    /** Begins a pass that reads each weight when it is needed. */
+    public Pass(ForwardBackend backend, int batch, int length) {
+        this(backend, batch, length, WeightReader.direct(backend));
     }
 
     /** Begins a pass whose weights may have been read ahead. */
-    public Pass(ForwardBackend backend, int batch, int length, double weightUnit, WeightReader weights) {
+    public Pass(ForwardBackend backend, int batch, int length, WeightReader weights) {
         this.backend = backend;
         this.batch = batch;
         this.length = length;
-        this.weightUnit = weightUnit;
+        this.unit = backend.unit();
         this.weights = weights;
     }
 
     /** A pass over other tokens with the same weights. */
     Pass over(int tokens) {
-        return new Pass(backend, 1, tokens, weightUnit, weights);
+        return new Pass(backend, 1, tokens, weights);
     }
 
     int batch() {
@@ -63,15 +64,22 @@ public final class Pass implements AutoCloseable {
         return batch * length;
     }
 
-    double weightUnit() {
-        return weightUnit;
+    /** Whether more than single precision is computed in. */
+    public boolean isPrecise() {
+        return unit < 0x1p-24;
+    }
+
+    /** Half the distance between 1 and the next number of the backend's precision. */
+    double unit() {
+        return unit;
     }
 
     ForwardBackend backend() {
         return backend;
     }
 
-    DeviceArray own(DeviceArray array) {
+    /** Parts of a product may be made by several threads. */
+    synchronized DeviceArray own(DeviceArray array) {
         owned.add(array);
         return array;
     }
@@ -138,7 +146,7 @@ public final class Pass implements AutoCloseable {
     }
 
     /** The values of a signal on the host, in the precision of the backend. */
-    double[] readWide(Signal signal) {
+    public double[] readWide(Signal signal) {
         return backend.downloadWide(signal.values());
     }
 
@@ -153,12 +161,11 @@ public final class Pass implements AutoCloseable {
         double largest = product.largestRow();
         DeviceArray y = own(product.values());
         float[] norms = backend.rowNorms(x.values(), tokens(), in);
-        float[] inputs = backend.rowMaxima(x.values(), tokens(), in);
         float[] outputs = backend.rowMaxima(y, tokens(), out);
         double[] error = new double[tokens()];
         for (int t = 0; t < error.length; t++) {
-            double own = UNIT * (Math.sqrt(in) * outputs[t] + 2 * largest * norms[t]);
-            error[t] = root(largest * x.error()[t], own, weightUnit * largest * inputs[t]);
+            double own = unit * (Math.sqrt(in) * outputs[t] + 2 * largest * norms[t]);
+            error[t] = root(largest * x.error()[t], own);
         }
         return new Signal(y, out, error);
     }
@@ -174,8 +181,8 @@ public final class Pass implements AutoCloseable {
     private Product product(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out)
             throws IOException {
         Optional<DeviceArray> kept = weights.kept(weight);
-        int rows = (int) Math.max(1, backend.largestWeight() / in);
-        if (kept.isPresent() || out <= rows || weight.stored().isEmpty()) {
+        int rows = (int) Math.max(1, Math.min(out, largest(weight) / in));
+        if (kept.isPresent() || out <= rows) {
             Optional<DeviceArray> added = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
             DeviceArray whole = kept.isPresent() ? kept.get() : weights.upload(weight);
             try {
@@ -189,35 +196,53 @@ public final class Pass implements AutoCloseable {
         return productInParts(x, weight, bias, in, out, rows);
     }
 
+    /** How many elements of a weight are on the device at a time; only stored ones can be read in parts. */
+    private long largest(WeightSource weight) throws IOException {
+        Optional<StoredElements> stored = weight.stored();
+        if (stored.isEmpty()) {
+            return Long.MAX_VALUE;
+        }
+        return stored.get().plain().isPresent() ? backend.largestWeight() : Math.min(backend.largestWeight(), DECODED);
+    }
+
     private Product product(DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int in, int out) {
         double largest = largest(backend.rowNorms(weight, out, in));
         return new Product(backend.linear(x, weight, bias, tokens(), in, out), largest);
     }
 
-    /** So many rows of the weight at a time are on the device. */
+    /** So many rows of the weight at a time are on the device; several such parts at once where the backend likes it so. */
     private Product productInParts(
             DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out, int rows)
             throws IOException {
-        List<DeviceArray> parts = new ArrayList<>();
-        List<Integer> widths = new ArrayList<>();
-        double largest = 0;
+        StoredElements stored = weight.stored().orElseThrow();
+        int count = (out + rows - 1) / rows;
+        Product[] parts = new Product[count];
+        int[] widths = new int[count];
         try {
-            for (int from = 0; from < out; from += rows) {
-                int count = Math.min(rows, out - from);
-                int first = from;
-                Product part =
-                        product(x, weight.rows(in, from, count), bias.map(all -> all.rows(1, first, count)), in, count);
-                parts.add(part.values());
-                widths.add(count);
-                largest = Math.max(largest, part.largestRow());
-            }
-            DeviceArray whole = backend.concat(
-                    parts.toArray(DeviceArray[]::new),
-                    tokens(),
-                    widths.stream().mapToInt(Integer::intValue).toArray());
-            return new Product(whole, largest);
+            IntStream all = IntStream.range(0, count);
+            (backend.multipliesPartsAtOnce() ? all.parallel() : all).forEach(i -> {
+                int from = i * rows;
+                widths[i] = Math.min(rows, out - from);
+                WeightSource some = new WeightSource.Stretch(stored.part(from * in, widths[i] * in), weight.types());
+                parts[i] = part(x, some, bias.map(whole -> whole.rows(1, from, widths[i])), in, widths[i]);
+            });
+            DeviceArray whole =
+                    backend.concat(Stream.of(parts).map(Product::values).toArray(DeviceArray[]::new), tokens(), widths);
+            return new Product(
+                    whole,
+                    Stream.of(parts).mapToDouble(Product::largestRow).max().orElse(0));
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
         } finally {
-            parts.forEach(DeviceArray::close);
+            Stream.of(parts).filter(Objects::nonNull).map(Product::values).forEach(DeviceArray::close);
+        }
+    }
+
+    private Product part(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int count) {
+        try {
+            return product(x, weight, bias, in, count);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -251,7 +276,7 @@ public final class Pass implements AutoCloseable {
         float[] outputs = backend.rowMaxima(sum, tokens(), a.width());
         double[] error = new double[tokens()];
         for (int t = 0; t < error.length; t++) {
-            error[t] = root(a.error()[t], factor * b.error()[t], UNIT * outputs[t]);
+            error[t] = root(a.error()[t], factor * b.error()[t], unit * outputs[t]);
         }
         return new Signal(sum, a.width(), error);
     }
@@ -270,9 +295,7 @@ public final class Pass implements AutoCloseable {
         for (int t = 0; t < tokens(); t++) {
             System.arraycopy(row, 0, rows, t * sum.width(), sum.width());
         }
-        double[] error = new double[tokens()];
-        Arrays.fill(error, weightUnit * largest(row));
-        return add(sum, signal(rows, sum.width(), error), 1);
+        return add(sum, input(rows, sum.width()), 1);
     }
 
     Signal activate(Signal x, Activation f) {
@@ -281,9 +304,13 @@ public final class Pass implements AutoCloseable {
         float[] outputs = backend.rowMaxima(y, tokens(), x.width());
         double[] error = new double[tokens()];
         for (int t = 0; t < error.length; t++) {
-            error[t] = root(f.slope(inputs[t]) * x.error()[t], 2 * UNIT * outputs[t]);
+            error[t] = root(f.slope(inputs[t]) * x.error()[t], (2 * unit + ownError(f)) * outputs[t]);
         }
         return new Signal(y, x.width(), error);
+    }
+
+    private static double ownError(Activation f) {
+        return f == Activation.GELU ? GELU_ERROR : 0;
     }
 
     /** {@code f(gate) · value}. */
@@ -296,7 +323,9 @@ public final class Pass implements AutoCloseable {
         for (int t = 0; t < error.length; t++) {
             double size = Math.max(Math.abs(f.of(gates[t])), Math.abs(f.of(-gates[t])));
             error[t] = root(
-                    f.slope(gates[t]) * values[t] * gate.error()[t], size * value.error()[t], 3 * UNIT * outputs[t]);
+                    f.slope(gates[t]) * values[t] * gate.error()[t],
+                    size * value.error()[t],
+                    (3 * unit + ownError(f)) * outputs[t]);
         }
         return new Signal(y, value.width(), error);
     }
@@ -318,7 +347,7 @@ public final class Pass implements AutoCloseable {
                 largest = Math.max(largest, Math.abs(values[at]));
                 values[at] /= 1 + Math.exp(-gates[gate.width() == 1 ? t : at]);
             }
-            error[t] = root(value.error()[t], largest * gate.error()[t] / 4, 3 * UNIT * largest);
+            error[t] = root(value.error()[t], largest * gate.error()[t] / 4, 3 * unit * largest);
         }
         return signalWide(values, width, error);
     }
@@ -340,7 +369,7 @@ public final class Pass implements AutoCloseable {
                 double square = (double) norms[t * groups + g] * norms[t * groups + g] / group;
                 smallest = Math.min(smallest, Math.sqrt(square + norm.epsilon()));
             }
-            error[t] = root(2 * largest * x.error()[t] / smallest, 4 * UNIT * outputs[t], weightUnit * outputs[t]);
+            error[t] = root(2 * largest * x.error()[t] / smallest, 4 * unit * outputs[t]);
         }
         return new Signal(y, x.width(), error);
     }
@@ -361,7 +390,7 @@ public final class Pass implements AutoCloseable {
                 size = Math.max(size, inputs[t - back]);
             }
             double sum = 2 * largest * size;
-            error[t] = f.slope(sum) * root(largest * worst, 3 * UNIT * sum, weightUnit * sum);
+            error[t] = f.slope(sum) * root(largest * worst, 3 * unit * sum);
         }
         return new Signal(y, x.width(), error);
     }

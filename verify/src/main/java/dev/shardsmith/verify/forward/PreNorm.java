@@ -17,6 +17,11 @@ public record PreNorm(Norm norm, WeightSource weight, Optional<WeightSource> bia
         return pass.normalize(input, norm, Optional.of(weight), bias, input.width());
     }
 
+    /** The same with other weights. */
+    public PreNorm mapped(WeightMap map) {
+        return new PreNorm(norm, map.of("weight", weight), map.of("bias", bias));
+    }
+
     List<WeightSource> weights() {
         return WeightSource.present(List.of(Optional.of(weight), bias));
     }

@@ -26,9 +26,9 @@ public record PredictionJoin(int width, PreNorm embeddedNorm, List<WeightSource>
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<WeightSource> all = new ArrayList<>(embeddedNorm.weights());
-        all.addAll(shards);
-        return all;
+    public PredictionJoin mapped(WeightMap map) {
+        List<WeightSource> changed =
+                shards.stream().map(shard -> map.of("eh_proj.weight", shard)).toList();
+        return new PredictionJoin(width, embeddedNorm.mapped(map.under("enorm.")), changed);
     }
 }

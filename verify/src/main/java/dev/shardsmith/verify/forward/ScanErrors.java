@@ -45,32 +45,30 @@ record ScanErrors(ScanShape shape, TimeStep timeStep, Signal x, Signal b, Signal
 
     private void head(Pass pass, int row, int head, float aLog, float bias, double skip, Sizes sizes, double[] error) {
         double rate = Math.exp(aLog);
-        double rateError = pass.weightUnit() * Math.abs(aLog);
         double size = 0;
         double variance = 0;
         for (int t = 0; t < shape.length(); t++) {
             int token = row * shape.length() + t;
             double step = timeStep.of((double) sizes.steps[token * shape.heads() + head] + bias);
-            double stepError = dt.error()[token] + 2 * Pass.UNIT * step + pass.weightUnit() * Math.abs(bias);
+            double stepError = dt.error()[token] + 2 * pass.unit() * step;
             double decay = Math.exp(-step * rate);
             int group = token * shape.groups() + shape.groupOf(head);
             double inputs = sizes.x[token * shape.heads() + head] / Math.sqrt(shape.headDim());
             double columns = sizes.b[group] / Math.sqrt(shape.state());
-            double fromDecay = decay * size * rate * (stepError + step * rateError);
+            double fromDecay = decay * size * rate * stepError;
             size = decay * size + step * inputs * columns;
             double added = Pass.root(
                     step * inputs * b.error()[token],
                     step * columns * x.error()[token],
                     inputs * columns * stepError,
                     fromDecay,
-                    3 * Pass.UNIT * size);
+                    3 * pass.unit() * size);
             variance = decay * decay * variance + added * added;
             double out = Pass.root(
                     sizes.c[group] * Math.sqrt(variance),
                     Math.sqrt(shape.state()) * size * c.error()[token],
                     skip * x.error()[token],
-                    pass.weightUnit() * skip * inputs,
-                    Pass.UNIT
+                    pass.unit()
                             * Math.sqrt(shape.state() + ChunkedScan.CHUNK)
                             * (sizes.y[token] + size * sizes.c[group]));
             error[token] = Math.max(error[token], out);

@@ -1,7 +1,6 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -23,9 +22,7 @@ public record SharedAttention(PreNorm norm, AttentionMixer attention) implements
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<WeightSource> all = new ArrayList<>(norm.weights());
-        all.addAll(attention.weights());
-        return all;
+    public SharedAttention mapped(WeightMap map) {
+        return new SharedAttention(norm.mapped(map.under("norm.")), attention.mapped(map));
     }
 }

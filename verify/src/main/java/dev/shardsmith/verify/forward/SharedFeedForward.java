@@ -1,8 +1,6 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -24,9 +22,7 @@ public record SharedFeedForward(MlpMixer mlp, WeightSource out) implements Mixer
     }
 
     @Override
-    public List<WeightSource> weights() {
-        List<WeightSource> all = new ArrayList<>(mlp.weights());
-        all.add(out);
-        return all;
+    public SharedFeedForward mapped(WeightMap map) {
+        return new SharedFeedForward(mlp.mapped(map), map.of("linear.weight", out));
     }
 }

@@ -1,8 +1,6 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * A transformer block that several layers share and whose result is added to what a layer's own norm sees, as in Zamba2.
@@ -19,10 +17,10 @@ public record SharedTransformer(SharedAttention attention, PreNorm mlpNorm, Shar
         return feedForward.forward(pass, mlpNorm.apply(pass, attention.forward(pass, hidden)));
     }
 
-    List<WeightSource> weights() {
-        List<WeightSource> all = new ArrayList<>(attention.weights());
-        all.addAll(mlpNorm.weights());
-        all.addAll(feedForward.weights());
-        return all;
+    SharedTransformer mapped(WeightMap map) {
+        return new SharedTransformer(
+                attention.mapped(map.under("attention.")),
+                mlpNorm.mapped(map.under("mlp_norm.")),
+                feedForward.mapped(map.under("mlp.")));
     }
 }

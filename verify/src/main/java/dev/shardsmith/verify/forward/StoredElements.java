@@ -20,10 +20,16 @@ public final class StoredElements {
     private static final int MOST_RUNS = 1 << 16;
 
     /** Adjacent elements: {@code elements} of them from byte {@code offset} of the tensor's source. */
-    private record Run(String name, StoredTensor tensor, long offset, int elements) {
+    private record Run(String name, StoredTensor tensor, long offset, int elements, List<Rounding> roundings) {
 
         Run part(int from, int count) {
-            return new Run(name, tensor, offset + tensor.dtype().bytes(from), count);
+            return new Run(name, tensor, offset + tensor.dtype().bytes(from), count, roundings);
+        }
+
+        Run rounded(Rounding rounding) {
+            List<Rounding> all = new ArrayList<>(roundings);
+            all.add(rounding);
+            return new Run(name, tensor, offset, elements, List.copyOf(all));
         }
     }
 
@@ -81,7 +87,7 @@ public final class StoredElements {
     private static void collect(String name, StoredTensor view, List<Run> runs) {
         if (view.isRowMajor()) {
             runs.add(new Run(
-                    name, view, view.offset(), Math.toIntExact(view.shape().elements())));
+                    name, view, view.offset(), Math.toIntExact(view.shape().elements()), List.of()));
             return;
         }
         for (long i = 0; i < view.shape().size(0); i++) {
@@ -101,6 +107,12 @@ public final class StoredElements {
     /** The same elements; the observer hears of their reading. */
     public StoredElements observed(Observer other) {
         return new StoredElements(runs, other);
+    }
+
+    /** The same elements, rounded to a type after all else. */
+    StoredElements rounded(Rounding rounding) {
+        return new StoredElements(
+                runs.stream().map(run -> run.rounded(rounding)).toList(), observer);
     }
 
     /** How many there are. */
@@ -156,16 +168,18 @@ public final class StoredElements {
         return low;
     }
 
-    /** The type of the elements if all are of one type and their bytes mean what they say, lowest byte first. */
+    /** The type of the elements if all are of one type and their bytes mean what they say, lowest byte first, unrounded. */
     public Optional<DType> plain() {
         if (runs.isEmpty()) {
             return Optional.empty();
         }
         DType dtype = runs.get(0).tensor().dtype();
-        boolean plain = runs.stream()
-                .map(Run::tensor)
-                .allMatch(view -> view.dtype() == dtype && view.order() == ByteOrder.LITTLE_ENDIAN && !view.negative());
+        boolean plain = runs.stream().allMatch(run -> run.roundings().isEmpty() && isPlain(run.tensor(), dtype));
         return plain ? Optional.of(dtype) : Optional.empty();
+    }
+
+    private static boolean isPlain(StoredTensor view, DType dtype) {
+        return view.dtype() == dtype && view.order() == ByteOrder.LITTLE_ENDIAN && !view.negative();
     }
 
     /** Fills a buffer with the bytes of the elements from {@code from} on; {@link #plain} ones only. */
@@ -186,6 +200,9 @@ public final class StoredElements {
         for (int i = 0; i < runs.size(); i++) {
             Run run = runs.get(i);
             ElementReader.of(run.name(), run.tensor(), observer).read(run.offset(), run.elements(), values, starts[i]);
+            for (Rounding rounding : run.roundings()) {
+                rounding.apply(values, starts[i], run.elements());
+            }
         }
         return values;
     }

@@ -4,6 +4,7 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.StoredTensor;
 import java.io.IOException;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * A weight as a file holds it.
@@ -12,9 +13,6 @@ import java.util.Optional;
  * @param tensor where its elements lie; any strides
  */
 public record StoredWeight(String name, StoredTensor tensor) implements WeightSource {
-    /** Of the types with two bits of mantissa; enough for those with three. */
-    private static final double EIGHT_BITS = 0x1p-3;
-
     /** Checks that the elements fit an array. */
     public StoredWeight {
         Math.toIntExact(tensor.shape().elements());
@@ -26,19 +24,8 @@ public record StoredWeight(String name, StoredTensor tensor) implements WeightSo
     }
 
     @Override
-    public double unit() {
-        return unitOf(tensor.dtype());
-    }
-
-    /** Half the relative distance of neighbouring values of a type; 0 for float and wider. */
-    public static double unitOf(DType dtype) {
-        if (dtype == DType.BF16) {
-            return 0x1p-9;
-        }
-        if (dtype == DType.F16) {
-            return 0x1p-12;
-        }
-        return dtype.kind() == DType.Kind.FLOAT && dtype.bits() == 8 ? EIGHT_BITS : 0;
+    public Set<DType> types() {
+        return Set.of(tensor.dtype());
     }
 
     @Override

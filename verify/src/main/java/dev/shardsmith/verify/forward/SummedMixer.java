@@ -34,7 +34,7 @@ public record SummedMixer(List<Mixer> ranks) implements Mixer {
     }
 
     @Override
-    public List<WeightSource> weights() {
-        return ranks.stream().flatMap(rank -> rank.weights().stream()).toList();
+    public SummedMixer mapped(WeightMap map) {
+        return new SummedMixer(ranks.stream().map(rank -> rank.mapped(map)).toList());
     }
 }

@@ -1,9 +1,12 @@
 package dev.shardsmith.verify.forward;
 
+import dev.shardsmith.formats.DType;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * A weight that is read when it is needed and dropped after its layer has run.
@@ -16,11 +19,8 @@ public interface WeightSource {
     /** Elements. */
     int elements();
 
-    /**
-     * Half the distance of neighbouring values of the stored type, relative to the value: 2⁻⁹ for bfloat16, 0 for float
-     * and wider.
-     */
-    double unit();
+    /** The types that its elements are stored in. */
+    Set<DType> types();
 
     /** Reads all elements; nobody changes the array that is returned. */
     float[] load() throws IOException;
@@ -32,7 +32,17 @@ public interface WeightSource {
 
     /** A weight that is in memory already. */
     static WeightSource of(float[] values) {
-        return new Loaded(values);
+        return of(values, DType.F32);
+    }
+
+    /** A weight that is in memory already, whose elements are numbers of a type. */
+    static WeightSource of(float[] values, DType type) {
+        return new Loaded(values, type);
+    }
+
+    /** All stored elements rounded to a type. */
+    default WeightSource rounded(Rounding rounding) {
+        return new Rounded(this, rounding);
     }
 
     /** Rows of another weight, in the given order. */
@@ -65,19 +75,62 @@ public interface WeightSource {
     }
 
     /** A weight in memory. */
-    record Loaded(float[] values) implements WeightSource {
+    record Loaded(float[] values, DType type) implements WeightSource {
         @Override
         public int elements() {
             return values.length;
         }
 
         @Override
-        public double unit() {
-            return 0;
+        public Set<DType> types() {
+            return Set.of(type);
         }
 
         @Override
         public float[] load() {
+            return values;
+        }
+    }
+
+    /** A weight whose place in files is known. */
+    record Stretch(StoredElements place, Set<DType> types) implements WeightSource {
+        @Override
+        public int elements() {
+            return place.elements();
+        }
+
+        @Override
+        public Optional<StoredElements> stored() {
+            return Optional.of(place);
+        }
+
+        @Override
+        public float[] load() throws IOException {
+            return place.load();
+        }
+    }
+
+    /** A weight rounded to another type. */
+    record Rounded(WeightSource source, Rounding rounding) implements WeightSource {
+        @Override
+        public int elements() {
+            return source.elements();
+        }
+
+        @Override
+        public Set<DType> types() {
+            return Set.of(rounding.type());
+        }
+
+        @Override
+        public Optional<StoredElements> stored() throws IOException {
+            return source.stored().map(all -> all.rounded(rounding));
+        }
+
+        @Override
+        public float[] load() throws IOException {
+            float[] values = source.load().clone();
+            rounding.apply(values, 0, values.length);
             return values;
         }
     }
@@ -90,8 +143,13 @@ public interface WeightSource {
         }
 
         @Override
-        public double unit() {
-            return source.unit();
+        public Set<DType> types() {
+            return source.types();
+        }
+
+        @Override
+        public WeightSource rounded(Rounding rounding) {
+            return new Gathered(source.rounded(rounding), rowWidth, rows);
         }
 
         @Override
@@ -122,8 +180,13 @@ public interface WeightSource {
         }
 
         @Override
-        public double unit() {
-            return source.unit();
+        public Set<DType> types() {
+            return source.types();
+        }
+
+        @Override
+        public WeightSource rounded(Rounding rounding) {
+            return new Scaled(source.rounded(rounding), factor);
         }
 
         @Override
@@ -148,8 +211,13 @@ public interface WeightSource {
         }
 
         @Override
-        public double unit() {
-            return parts.stream().mapToDouble(WeightSource::unit).max().orElse(0);
+        public Set<DType> types() {
+            return parts.stream().flatMap(part -> part.types().stream()).collect(Collectors.toSet());
+        }
+
+        @Override
+        public WeightSource rounded(Rounding rounding) {
+            return new Joined(parts.stream().map(part -> part.rounded(rounding)).toList());
         }
 
         @Override

@@ -1,6 +1,6 @@
 package dev.shardsmith.verify.forward;
 
-/** Numbers in the heap, in double precision. */
+/** Numbers in the heap, in double precision; {@link #of} widens those that are floats. */
 record WideArray(double[] values) implements DeviceArray {
 
     @Override
@@ -14,6 +14,9 @@ record WideArray(double[] values) implements DeviceArray {
     static double[] of(DeviceArray array) {
         if (array instanceof WideArray wide) {
             return wide.values;
+        }
+        if (array instanceof CpuArray narrow) {
+            return widened(narrow.values());
         }
         throw new IllegalArgumentException("an array of another backend: " + array.getClass());
     }

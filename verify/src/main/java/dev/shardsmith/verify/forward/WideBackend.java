@@ -31,8 +31,25 @@ public final class WideBackend implements ForwardBackend {
     }
 
     @Override
+    public double unit() {
+        return 0x1p-53;
+    }
+
+    /** A part for each thread at a time. */
+    @Override
+    public long largestWeight() {
+        return 1 << 19;
+    }
+
+    @Override
+    public boolean multipliesPartsAtOnce() {
+        return true;
+    }
+
+    /** Numbers that were floats stay so: what is computed from them is not. */
+    @Override
     public DeviceArray upload(float[] values) {
-        return new WideArray(WideArray.widened(values));
+        return new CpuArray(values);
     }
 
     @Override
@@ -42,7 +59,7 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public float[] download(DeviceArray array) {
-        return ReferenceScan.rounded(WideArray.of(array));
+        return array instanceof CpuArray narrow ? narrow.values() : ReferenceScan.rounded(WideArray.of(array));
     }
 
     @Override
@@ -53,20 +70,8 @@ public final class WideBackend implements ForwardBackend {
     @Override
     public DeviceArray linear(
             DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out) {
-        double[] inputs = WideArray.of(x);
-        double[] weights = WideArray.of(weight);
-        double[] y = new double[Math.multiplyExact(rows, out)];
-        IntStream.range(0, out).parallel().forEach(o -> {
-            double start = bias.isPresent() ? WideArray.of(bias.get())[o] : 0;
-            for (int r = 0; r < rows; r++) {
-                double sum = start;
-                for (int i = 0; i < in; i++) {
-                    sum += inputs[r * in + i] * weights[o * in + i];
-                }
-                y[r * out + o] = sum;
-            }
-        });
-        return new WideArray(y);
+        float[] start = bias.map(CpuArray::of).orElse(new float[0]);
+        return new WideArray(new WideProduct(WideArray.of(x), CpuArray.of(weight), start, rows, in, out).run());
     }
 
     @Override
@@ -134,6 +139,8 @@ public final class WideBackend implements ForwardBackend {
             throw new IllegalArgumentException(width + " channels in norm groups of " + group);
         }
         double[] source = WideArray.of(x);
+        Optional<double[]> factors = weight.map(WideArray::of);
+        Optional<double[]> shifts = bias.map(WideArray::of);
         double[] target = new double[source.length];
         for (int base = 0; base < rows * width; base += group) {
             double mean = 0;
@@ -149,8 +156,8 @@ public final class WideBackend implements ForwardBackend {
             double scale = 1 / Math.sqrt(square + norm.epsilon());
             for (int i = base; i < base + group; i++) {
                 int channel = i % width;
-                double factor = weight.isPresent() ? WideArray.of(weight.get())[channel] + norm.weightOffset() : 1;
-                double shift = bias.isPresent() ? WideArray.of(bias.get())[channel] : 0;
+                double factor = factors.isPresent() ? factors.get()[channel] + norm.weightOffset() : 1;
+                double shift = shifts.isPresent() ? shifts.get()[channel] : 0;
                 target[i] = (source[i] - mean) * scale * factor + shift;
             }
         }
@@ -169,10 +176,11 @@ public final class WideBackend implements ForwardBackend {
             Activation f) {
         double[] source = WideArray.of(x);
         double[] taps = WideArray.of(weight);
+        Optional<double[]> start = bias.map(WideArray::of);
         double[] target = new double[source.length];
         for (int token = 0; token < batch * length; token++) {
             for (int c = 0; c < channels; c++) {
-                double sum = bias.isPresent() ? WideArray.of(bias.get())[c] : 0;
+                double sum = start.isPresent() ? start.get()[c] : 0;
                 for (int k = Math.max(0, kernel - 1 - token % length); k < kernel; k++) {
                     sum += taps[c * kernel + k] * source[(token - (kernel - 1) + k) * channels + c];
                 }

@@ -43,11 +43,14 @@ public final class VerifyReport {
         ReportDocument.Builder report = ReportDocument.of(
                 "verify",
                 verdict(check, sameLogits),
-                wrong > 0 || !sameLogits ? Tone.BAD : check.notRun() > 0 ? Tone.WARNING : Tone.GOOD);
+                wrong > 0 || !sameLogits
+                        ? Tone.BAD
+                        : check.notRun() + check.inconclusive() > 0 ? Tone.WARNING : Tone.GOOD);
         report.subject("left", left).subject("right", right);
         report.fact("device", device)
                 .fact("compared", Amounts.count(check.rows().size()));
         check.firstDivergence().ifPresent(row -> report.fact("first divergence", name(row)));
+        check.notes().forEach(note -> report.fact("rounded", note));
         logits.ifPresent(found -> report.fact(
                         "same first prediction",
                         Amounts.count(found.sameFirst()) + " of " + Amounts.count(found.tokens()))
@@ -72,6 +75,10 @@ public final class VerifyReport {
             return "What was run computes the same; " + check.notRun() + " of "
                     + check.rows().size() + " parts were not run";
         }
+        if (sameLogits && check.inconclusive() > 0) {
+            return "Nothing differs, but " + check.inconclusive() + " of "
+                    + check.rows().size() + " parts prove nothing";
+        }
         return sameLogits
                 ? "Both checkpoints compute the same"
                 : "The layers agree, the predictions of the whole models do not";
@@ -86,6 +93,14 @@ public final class VerifyReport {
             String tensors = row.explanation().orElse("");
             return new ReportDocument.Finding(
                     Severity.WARNING, "verify.not-run", name(row), "no forward pass is known for " + tensors, "");
+        }
+        if (row.verdict() == LayerRow.Verdict.INCONCLUSIVE) {
+            return new ReportDocument.Finding(
+                    Severity.WARNING,
+                    "verify.inconclusive",
+                    name(row),
+                    row.explanation().orElse(""),
+                    "");
         }
         String difference = Double.isNaN(row.maxAbs())
                 ? "it was not compared"
@@ -141,10 +156,15 @@ public final class VerifyReport {
         return new StateTable(
                 "Results",
                 "Results of both checkpoints on the same input.",
-                List.of("part", "outcome", "max abs", "allowed", "largest result"),
+                List.of("part", "outcome", "max abs", "allowed", "largest result", "unseen"),
                 rows.stream()
                         .map(row -> List.of(
-                                name(row), outcome(row), real(row.maxAbs()), real(row.bound()), real(row.size())))
+                                name(row),
+                                outcome(row),
+                                real(row.maxAbs()),
+                                real(row.bound()),
+                                real(row.size()),
+                                real(row.resolution())))
                         .toList());
     }
 
@@ -152,6 +172,7 @@ public final class VerifyReport {
         return switch (row.verdict()) {
             case SAME -> "agrees";
             case DIFFERENT -> "differs";
+            case INCONCLUSIVE -> "proves nothing";
             case NOT_RUN -> "not run";
         };
     }

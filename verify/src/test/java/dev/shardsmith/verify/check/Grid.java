@@ -1,6 +1,8 @@
 package dev.shardsmith.verify.check;
 
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.verify.family.NamedWeights;
+import dev.shardsmith.verify.forward.Rounding;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -101,7 +103,27 @@ record Grid(int rows, int columns, float[] values) {
         return new Grid(rows, columns, moved);
     }
 
-    NamedWeights.Entry entry(boolean vector) {
-        return new NamedWeights.Entry(vector ? new int[] {rows} : new int[] {rows, columns}, WeightSource.of(values));
+    /** The same, rounded to one type after the other. */
+    Grid cast(DType... types) {
+        float[] rounded = values.clone();
+        for (DType type : types) {
+            for (int i = 0; i < rounded.length; i++) {
+                rounded[i] =
+                        Rounding.of(type).isPresent() ? Rounding.of(type).get().of(rounded[i]) : rounded[i];
+            }
+        }
+        return new Grid(rows, columns, rounded);
+    }
+
+    /** The same with one value replaced. */
+    Grid with(int index, float value) {
+        float[] changed = values.clone();
+        changed[index] = value;
+        return new Grid(rows, columns, changed);
+    }
+
+    NamedWeights.Entry entry(boolean vector, DType type) {
+        return new NamedWeights.Entry(
+                vector ? new int[] {rows} : new int[] {rows, columns}, WeightSource.of(values, type));
     }
 }

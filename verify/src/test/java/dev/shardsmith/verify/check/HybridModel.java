@@ -1,6 +1,7 @@
 package dev.shardsmith.verify.check;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.verify.family.MegatronModels;
 import dev.shardsmith.verify.family.NamedWeights;
 import dev.shardsmith.verify.family.Settings;
@@ -244,11 +245,13 @@ final class HybridModel {
         return model(shards(ranks));
     }
 
-    LayeredModel model(List<Map<String, Grid>> shards) throws CheckpointException {
+    /** A model of shards that were cast to one type after the other, and are stored in the last. */
+    LayeredModel model(List<Map<String, Grid>> shards, DType... casts) throws CheckpointException {
+        DType type = casts.length == 0 ? DType.F32 : casts[casts.length - 1];
         List<NamedWeights> ranks = new ArrayList<>();
         for (Map<String, Grid> shard : shards) {
             Map<String, NamedWeights.Entry> entries = new LinkedHashMap<>();
-            shard.forEach((name, grid) -> entries.put(name, grid.entry(grid.columns() == 1)));
+            shard.forEach((name, grid) -> entries.put(name, grid.cast(casts).entry(grid.columns() == 1, type)));
             ranks.add(new NamedWeights(entries));
         }
         return MegatronModels.of(new Settings("test", args), ranks, shards.size());

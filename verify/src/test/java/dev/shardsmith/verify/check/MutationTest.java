@@ -19,8 +19,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Damages a correct division one rule at a time: every mutant must be found, in its layer, and explained where it can be. */
 final class MutationTest {
-    private static final int RANKS = 2;
-    private static final HybridModel MODEL = new HybridModel(
+    static final int RANKS = 2;
+    static final HybridModel MODEL = new HybridModel(
             Cases.random(11),
             new HybridModel.Sizes("M*-EM", 32, 8, 4, 4, 8, 8, 4, 8, 16, 4, 32, true, true, true, false, false, false));
     private static final String MIXER = "decoder.layers.0.mixer.";
@@ -34,7 +34,7 @@ final class MutationTest {
      * @param layer the layer that must be named; -1 embedding, -2 head
      * @param explanation part of what must be said about it; empty if any sentence will do
      */
-    private record Mutant(String name, int layer, String explanation, Consumer<List<Map<String, Grid>>> damage) {
+    record Mutant(String name, int layer, String explanation, Consumer<List<Map<String, Grid>>> damage) {
         @Override
         public String toString() {
             return name;

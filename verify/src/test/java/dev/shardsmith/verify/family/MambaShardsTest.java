@@ -142,7 +142,7 @@ final class MambaShardsTest {
         for (int i = 0; i < input.length; i++) {
             input[i] = (float) random.nextGaussian();
         }
-        try (Pass pass = new Pass(new CpuBackend(), 2, 9, 0)) {
+        try (Pass pass = new Pass(new CpuBackend(), 2, 9)) {
             return pass.read(mixer.forward(pass, pass.input(input, mixer.width())));
         }
     }

@@ -27,7 +27,7 @@ final class MixerVectorsTest {
     @ValueSource(strings = {"mixer_small", "mixer_one_group", "mixer_with_bias_conv3"})
     void mixersAgreeWithTheGoldenOnesWithinTheirOwnErrorEstimate(String name) throws Exception {
         Vectors v = Vectors.of(name);
-        try (Pass pass = new Pass(new CpuBackend(), v.input.shape()[0], v.input.shape()[1], 0)) {
+        try (Pass pass = new Pass(new CpuBackend(), v.input.shape()[0], v.input.shape()[1])) {
             Signal out = v.mixer.forward(pass, pass.input(v.input.floats(), v.mixer.width()));
             float[] found = pass.read(out);
             assertThat(found).hasSize(v.expected.length);
@@ -44,7 +44,7 @@ final class MixerVectorsTest {
     void mixersInDoubleAreTheGoldenOnes(String name) throws Exception {
         Vectors v = Vectors.of(name);
         WideBackend backend = new WideBackend();
-        try (Pass pass = new Pass(backend, v.input.shape()[0], v.input.shape()[1], 0)) {
+        try (Pass pass = new Pass(backend, v.input.shape()[0], v.input.shape()[1])) {
             Signal out = v.mixer.forward(pass, pass.input(v.input.floats(), v.mixer.width()));
             double[] found = backend.downloadWide(out.values());
             double size = Arrays.stream(v.expected).map(Math::abs).max().orElseThrow();

@@ -101,7 +101,7 @@ final class StoredElementsTest {
     }
 
     private static float[] project(ForwardBackend backend, WeightSource weight, float[] input) throws Exception {
-        try (Pass pass = new Pass(backend, 1, 2, 0)) {
+        try (Pass pass = new Pass(backend, 1, 2)) {
             float[] bias = new float[700];
             bias[699] = 5;
             Signal y = pass.linear(pass.input(input, 3), weight, Optional.of(WeightSource.of(bias)));

@@ -35,6 +35,7 @@ final class SampleReports {
                 0,
                 0,
                 3.1,
+                0,
                 LayerRow.Verdict.SAME,
                 Optional.empty(),
                 0,
@@ -49,6 +50,7 @@ final class SampleReports {
                     ok ? 1e-7 * layer : 0.83,
                     3e-6,
                     4.2,
+                    1e-12,
                     ok ? LayerRow.Verdict.SAME : LayerRow.Verdict.DIFFERENT,
                     Optional.of(new LayerRow.Place(17, 203)),
                     0,
@@ -57,7 +59,7 @@ final class SampleReports {
         return VerifyReport.of(
                 "/checkpoints/hybrid-8b: megatron, TP 1, PP 1, pattern " + PATTERN,
                 "/exports/hybrid-8b-tp8: megatron, TP 8, PP 1, pattern " + PATTERN,
-                new CheckReport(rows),
+                new CheckReport(rows, List.of()),
                 "CPU, 16 threads",
                 Optional.empty(),
                 "shardsmith 0.1.0");

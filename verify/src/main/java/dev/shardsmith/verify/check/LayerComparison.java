@@ -1,0 +1,119 @@
+package dev.shardsmith.verify.check;
+
+import dev.shardsmith.verify.forward.Block;
+import dev.shardsmith.verify.forward.ExpertsMixer;
+import dev.shardsmith.verify.forward.ForwardBackend;
+import dev.shardsmith.verify.forward.Mixer;
+import dev.shardsmith.verify.forward.Pass;
+import dev.shardsmith.verify.forward.WeightReader;
+import dev.shardsmith.verify.forward.WideBackend;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Optional;
+
+/**
+ * The comparison of one layer of two models.
+ *
+ * <p>First a close look: {@value #CLOSE_TOKENS} tokens in double precision, whose rounding errors are a billion times smaller
+ * than those of single precision, so that what they explain is smaller than any damage. Every expert takes part. Then all tokens on the device, for what
+ * shows only along a sequence.
+ *
+ * @param device what all tokens are run on
+ * @param width channels of the residual stream
+ */
+record LayerComparison(ForwardBackend device, int width) {
+    /** Tokens of the close look: more than a convolution reaches, and few beside what a layer is else run on. */
+    static final int CLOSE_TOKENS = 16;
+
+    private static final int HYPOTHESIS_TOKENS = 48;
+    private static final ForwardBackend PRECISE = new WideBackend();
+
+    /** What a comparison found, and whether the close look has found it. */
+    record Finding(Deviation deviation, boolean close) {}
+
+    /** A backend in double precision. */
+    static ForwardBackend precise() {
+        return PRECISE;
+    }
+
+    /** The first tokens of an input, as many as the close look takes. */
+    static float[] closeInput(float[] input, int width) {
+        return Arrays.copyOf(input, Math.min(input.length, CLOSE_TOKENS * width));
+    }
+
+    /**
+     * Compares.
+     *
+     * @param input [batch, length, width]
+     */
+    Finding run(Block a, Block b, float[] input, int batch, WeightReader weights) throws IOException {
+        float[] some = closeInput(Arrays.copyOf(input, input.length / batch), width);
+        Deviation close = close(a, b, some);
+        if (!close.ok()) {
+            return new Finding(close, true);
+        }
+        Deviation all = all(a, b, input, batch, weights);
+        return new Finding(all.seenAs(close), false);
+    }
+
+    private Deviation close(Block a, Block b, float[] some) throws IOException {
+        Deviation own = compare(PRECISE, a, b, some, 1, WeightReader.direct(PRECISE));
+        Optional<Block> dealtA = dealt(a);
+        Optional<Block> dealtB = dealt(b);
+        return own.ok() && dealtA.isPresent() && dealtB.isPresent()
+                ? own.or(compare(PRECISE, dealtA.get(), dealtB.get(), some, 1, WeightReader.direct(PRECISE)))
+                : own;
+    }
+
+    private Deviation all(Block a, Block b, float[] input, int batch, WeightReader weights) throws IOException {
+        return compare(device, a, b, input, batch, weights);
+    }
+
+    private Deviation compare(ForwardBackend backend, Block a, Block b, float[] input, int batch, WeightReader weights)
+            throws IOException {
+        int length = input.length / width / batch;
+        return Deviation.of(
+                Output.of(new Pass(backend, batch, length, weights), a, input, width),
+                Output.of(new Pass(backend, batch, length, weights), b, input, width),
+                width,
+                width);
+    }
+
+    /** The block with every expert in use, if it has any. */
+    private static Optional<Block> dealt(Block block) {
+        Block changed = block;
+        for (int i = 0; i < block.mixers().size(); i++) {
+            Mixer mixer = block.mixers().get(i);
+            if (mixer instanceof ExpertsMixer experts) {
+                changed = changed.withMixer(i, experts.dealt());
+            }
+        }
+        return changed == block ? Optional.empty() : Optional.of(changed);
+    }
+
+    /** Tries one hypothesis after the other, on what showed the difference. */
+    String explain(Block a, Block b, float[] input, int batch, Finding finding, WeightReader weights)
+            throws IOException {
+        float[] some = closeInput(Arrays.copyOf(input, input.length / batch), width);
+        if (!finding.close()) {
+            some = Arrays.copyOf(input, Math.min(input.length / batch, HYPOTHESIS_TOKENS * width));
+            if (all(a, b, some, 1, weights).ok()) {
+                some = Arrays.copyOf(input, input.length / batch);
+            }
+        }
+        for (Hypothesis hypothesis : Hypotheses.of(a, b)) {
+            try {
+                Deviation left = finding.close()
+                        ? close(hypothesis.left(), hypothesis.right(), some)
+                        : all(hypothesis.left(), hypothesis.right(), some, 1, weights);
+                if (left.ok()) {
+                    return hypothesis.text();
+                }
+            } catch (IllegalArgumentException e) {
+                // Its shapes do not fit this layer: it explains nothing.
+                continue;
+            }
+        }
+        return "no known mistake explains it";
+    }
+}

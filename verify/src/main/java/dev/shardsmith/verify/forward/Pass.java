@@ -1,13 +1,9 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * One run of one layer: the operations of a {@link ForwardBackend} together with what they do to the rounding error.
@@ -22,8 +18,6 @@ import java.util.stream.Stream;
 public final class Pass implements AutoCloseable {
     /** The error function's own error, whatever the precision of its argument. */
     private static final double GELU_ERROR = 0x1p-41;
-    /** As many elements of a weight are in the heap at once that cannot be copied to a device as they are stored. */
-    private static final long DECODED = 1 << 23;
 
     private final ForwardBackend backend;
     private final int batch;
@@ -78,8 +72,7 @@ public final class Pass implements AutoCloseable {
         return backend;
     }
 
-    /** Parts of a product may be made by several threads. */
-    synchronized DeviceArray own(DeviceArray array) {
+    DeviceArray own(DeviceArray array) {
         owned.add(array);
         return array;
     }
@@ -157,7 +150,8 @@ public final class Pass implements AutoCloseable {
                     "a weight of " + weight.elements() + " elements for " + in + " input channels");
         }
         int out = weight.elements() / in;
-        Product product = product(x.values(), weight, bias, in, out);
+        WeightProduct product =
+                new WeightProduct.Maker(backend, weights, tokens()).of(x.values(), weight, bias, in, out);
         double largest = product.largestRow();
         DeviceArray y = own(product.values());
         float[] norms = backend.rowNorms(x.values(), tokens(), in);
@@ -168,82 +162,6 @@ public final class Pass implements AutoCloseable {
             error[t] = root(largest * x.error()[t], own);
         }
         return new Signal(y, out, error);
-    }
-
-    /**
-     * What a weight makes of activations.
-     *
-     * @param values [tokens, rows of the weight]
-     * @param largestRow the largest Euclidean norm of a row of the weight
-     */
-    private record Product(DeviceArray values, double largestRow) {}
-
-    private Product product(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out)
-            throws IOException {
-        Optional<DeviceArray> kept = weights.kept(weight);
-        int rows = (int) Math.max(1, Math.min(out, largest(weight) / in));
-        if (kept.isPresent() || out <= rows) {
-            Optional<DeviceArray> added = bias.isPresent() ? Optional.of(weight(bias.get())) : Optional.empty();
-            DeviceArray whole = kept.isPresent() ? kept.get() : weights.upload(weight);
-            try {
-                return product(x, whole, added, in, out);
-            } finally {
-                if (kept.isEmpty()) {
-                    whole.close();
-                }
-            }
-        }
-        return productInParts(x, weight, bias, in, out, rows);
-    }
-
-    /** How many elements of a weight are on the device at a time; only stored ones can be read in parts. */
-    private long largest(WeightSource weight) throws IOException {
-        Optional<StoredElements> stored = weight.stored();
-        if (stored.isEmpty()) {
-            return Long.MAX_VALUE;
-        }
-        return stored.get().plain().isPresent() ? backend.largestWeight() : Math.min(backend.largestWeight(), DECODED);
-    }
-
-    private Product product(DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int in, int out) {
-        double largest = largest(backend.rowNorms(weight, out, in));
-        return new Product(backend.linear(x, weight, bias, tokens(), in, out), largest);
-    }
-
-    /** So many rows of the weight at a time are on the device; several such parts at once where the backend likes it so. */
-    private Product productInParts(
-            DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out, int rows)
-            throws IOException {
-        StoredElements stored = weight.stored().orElseThrow();
-        int count = (out + rows - 1) / rows;
-        Product[] parts = new Product[count];
-        int[] widths = new int[count];
-        try {
-            IntStream all = IntStream.range(0, count);
-            (backend.multipliesPartsAtOnce() ? all.parallel() : all).forEach(i -> {
-                int from = i * rows;
-                widths[i] = Math.min(rows, out - from);
-                WeightSource some = new WeightSource.Stretch(stored.part(from * in, widths[i] * in), weight.types());
-                parts[i] = part(x, some, bias.map(whole -> whole.rows(1, from, widths[i])), in, widths[i]);
-            });
-            DeviceArray whole =
-                    backend.concat(Stream.of(parts).map(Product::values).toArray(DeviceArray[]::new), tokens(), widths);
-            return new Product(
-                    whole,
-                    Stream.of(parts).mapToDouble(Product::largestRow).max().orElse(0));
-        } catch (UncheckedIOException e) {
-            throw e.getCause();
-        } finally {
-            Stream.of(parts).filter(Objects::nonNull).map(Product::values).forEach(DeviceArray::close);
-        }
-    }
-
-    private Product part(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int count) {
-        try {
-            return product(x, weight, bias, in, count);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     Signal columns(Signal x, int from, int count) {

@@ -3,9 +3,11 @@ package dev.shardsmith.verify.forward;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.shardsmith.formats.DType;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,8 +35,8 @@ final class ReadAheadTest {
         }
 
         @Override
-        public double unit() {
-            return 0;
+        public Set<DType> types() {
+            return Set.of(DType.F32);
         }
 
         @Override

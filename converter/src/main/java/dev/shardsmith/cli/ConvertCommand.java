@@ -8,6 +8,7 @@ import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.ExecutionReport;
 import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.layout.Conversion;
+import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.reshard.view.ModelView;
@@ -96,8 +97,10 @@ final class ConvertCommand implements Command {
             }
         }
         requireOutside(line.path(0), destination);
-        try (ModelView source = Opening.open(line.path(0), line, out)) {
-            Plan plan = Conversion.plan(source, ConversionFlags.read(line));
+        try (ModelView source = Opening.source(line, out)) {
+            ConversionOptions wanted = ConversionFlags.read(line);
+            Plan plan = Conversion.plan(source, wanted);
+            SavedOptions.check(source, wanted, out);
             ExecutionOptions checked = options.withSourceCheck(source.files()::verifyUnchanged);
             return carryOut(plan, destination, checked, line, out);
         }

@@ -34,6 +34,14 @@ final class Opening {
     static ModelView open(Path path, Arguments line, Out out) throws UsageException, IOException {
         ModelView view = Checkpoints.open(path, options(line));
         view.warnings().forEach(out::warn);
+        view.conflicts().forEach(conflict -> out.warn("the files are not of one checkpoint: " + conflict));
+        return view;
+    }
+
+    /** Opens the first operand for a command that tells of contradictions between its files in its own way. */
+    static ModelView source(Arguments line, Out out) throws UsageException, IOException {
+        ModelView view = Checkpoints.open(line.path(0), options(line));
+        view.warnings().forEach(out::warn);
         return view;
     }
 

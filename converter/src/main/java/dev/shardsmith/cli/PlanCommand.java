@@ -2,6 +2,7 @@ package dev.shardsmith.cli;
 
 import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.layout.Conversion;
+import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.reshard.view.ModelView;
@@ -55,8 +56,10 @@ final class PlanCommand implements Command {
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         line.required("output");
         WholeFile file = line.output("output").orElseThrow();
-        try (ModelView source = Opening.open(line.path(0), line, out)) {
-            Plan plan = Conversion.plan(source, ConversionFlags.read(line));
+        try (ModelView source = Opening.source(line, out)) {
+            ConversionOptions wanted = ConversionFlags.read(line);
+            Plan plan = Conversion.plan(source, wanted);
+            SavedOptions.check(source, wanted, out);
             PlanCodec.write(plan, file);
             PlanReport report = new PlanReport(plan);
             if (line.has("json")) {

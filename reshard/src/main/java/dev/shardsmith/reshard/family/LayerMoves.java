@@ -75,7 +75,7 @@ public final class LayerMoves {
             }
             return hybrid ? toHybrid(layers, options) : same(Model.TRANSFORMER, Optional.empty(), layers);
         }
-        Optional<HybridPattern> saved = layers.saved(source);
+        Optional<HybridPattern> saved = layers.known(source, options);
         boolean asTransformer = options.model().equals(Optional.of(Model.TRANSFORMER));
         if (options.dropLayers().isEmpty() && !asTransformer) {
             return same(Model.HYBRID, saved, layers);

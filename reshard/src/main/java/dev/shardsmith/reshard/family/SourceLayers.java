@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.pattern.LayerKind;
+import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.view.ModelView;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -83,8 +84,24 @@ record SourceLayers(List<Set<LayerKind>> kinds, List<Set<LayerKind>> predictions
         return true;
     }
 
-    /** The pattern that is saved with a hybrid model, which must have as many layers as the weights. */
-    Optional<HybridPattern> saved(ModelView view) throws CheckpointException {
+    /**
+     * The pattern of a hybrid model: the saved one, which must have as many layers as the weights, or that of the weights where
+     * the saved one is wrong and the user gives another.
+     */
+    Optional<HybridPattern> known(ModelView view, ConversionOptions options) throws CheckpointException {
+        Optional<HybridPattern> weights = pattern();
+        if (options.pattern().isPresent()
+                && weights.isPresent()
+                && view.pattern().isPresent()) {
+            HybridPattern saved = HybridPattern.parse(view.pattern().get());
+            if (!saved.layers().equals(weights.get().layers())) {
+                return weights;
+            }
+        }
+        return saved(view);
+    }
+
+    private Optional<HybridPattern> saved(ModelView view) throws CheckpointException {
         if (view.pattern().isEmpty() || isTransformer()) {
             return Optional.empty();
         }

@@ -18,7 +18,8 @@ import java.util.stream.Collectors;
 
 /** Plans conversions: from any model view to any layout that its family has. */
 public final class Conversion {
-    private static final int MOST_NAMED = 20;
+    private static final int MOST_NAMED = 10;
+    private static final int MOST_CONFLICTS = 3;
 
     private Conversion() {}
 
@@ -35,6 +36,7 @@ public final class Conversion {
             throw noEquivalent(source, to);
         }
         UnusableOptions.refuse(options, source.family(), to);
+        requireAgreement(source);
         List<Gap> accepted = requireComplete(source, options);
         requireMerged(source);
         Plan plan = withoutOptimizer(source, options, changed(source, options, to));
@@ -42,6 +44,21 @@ public final class Conversion {
                 ? plan
                 : plan.withNote("missing in the source, as accepted: "
                         + accepted.stream().map(Gap::name).collect(Collectors.joining(", ")));
+    }
+
+    /** Files of several iterations or runs make no model. */
+    private static void requireAgreement(ModelView source) throws CheckpointException {
+        List<String> conflicts = source.conflicts();
+        if (!conflicts.isEmpty()) {
+            int shown = Math.min(MOST_CONFLICTS, conflicts.size());
+            throw CheckpointException.of(
+                            Kind.INCONSISTENT,
+                            source.path().toString(),
+                            "the rank files are not of one checkpoint: "
+                                    + String.join("; ", conflicts.subList(0, shown))
+                                    + (conflicts.size() > shown ? "; and " + (conflicts.size() - shown) + " more" : ""))
+                    .withHint("bring the files of one iteration of one run together");
+        }
     }
 
     /** The state of an optimizer is laid out for the run that saved it; it is never lost without a word. */

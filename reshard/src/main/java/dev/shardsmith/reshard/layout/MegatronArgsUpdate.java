@@ -59,9 +59,15 @@ final class MegatronArgsUpdate {
             }
         }
         MegatronArgs changed = args.withChanged(update.changes);
-        Map<String, PyValue> added = new LinkedHashMap<>(update.additions);
-        options.set().forEach((name, text) -> added.put(name, literal(text)));
-        return added.isEmpty() ? changed : changed.withSet(added);
+        MegatronArgs grown = update.additions.isEmpty() ? changed : changed.withSet(update.additions);
+        return withSet(grown, options);
+    }
+
+    /** Options with the fields that the user sets. */
+    static MegatronArgs withSet(MegatronArgs args, ConversionOptions options) {
+        Map<String, PyValue> set = new LinkedHashMap<>();
+        options.set().forEach((name, text) -> set.put(name, literal(text)));
+        return set.isEmpty() ? args : args.withSet(set);
     }
 
     private void parallelSizes(Parallelism from, Parallelism to) {

@@ -68,7 +68,7 @@ final class MegatronGoal {
         this.model = MegatronTarget.of(source, options, sizes.tensor(), true, moves);
         Map<String, Shape> shapes = new LinkedHashMap<>();
         model.tensors().values().forEach(tensor -> shapes.put(tensor.name(), tensor.shape()));
-        Optional<MegatronArgs> args = source.state().args();
+        Optional<MegatronArgs> args = source.state().args().map(saved -> MegatronArgsUpdate.withSet(saved, options));
         this.divisions = MegatronDivisions.of(
                 shapes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
         if (!divisions.unknown().isEmpty()) {

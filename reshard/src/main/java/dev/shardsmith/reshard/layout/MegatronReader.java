@@ -75,6 +75,7 @@ final class MegatronReader {
         for (Map.Entry<RankGrid.Rank, RankPath> entry : grid.ranks().entrySet()) {
             files.put(entry.getKey(), entry.getValue() == folders.get(0) ? first : open(entry.getValue()));
         }
+        RankAgreement.conflicts(files.values()).forEach(view::addConflict);
         virtual = first.chunkKeys().size();
         tied = args.map(MegatronArgs::tiedEmbeddings).orElse(false);
         Parallelism sizes = new Parallelism(

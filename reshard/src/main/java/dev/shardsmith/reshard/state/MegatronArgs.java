@@ -6,6 +6,7 @@ import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyFloat;
 import dev.shardsmith.formats.pickle.PyGlobal;
 import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PyStr;
@@ -168,6 +169,36 @@ public final class MegatronArgs {
             object.steps().add(state ? new PyObject.State(copy) : step);
         }
         return new MegatronArgs(object, copy);
+    }
+
+    /** A simple value as Python prints it, a list of strings with spaces between them; empty for any other. */
+    public static Optional<String> shown(PyValue value) {
+        if (value == PyNone.NONE) {
+            return Optional.of("None");
+        }
+        if (value instanceof PyStr str) {
+            return Optional.of(str.value());
+        }
+        if (value instanceof PyInt number) {
+            return Optional.of(number.toString());
+        }
+        if (value instanceof PyBool bool) {
+            return Optional.of(bool.value() ? "True" : "False");
+        }
+        if (value instanceof PyFloat number) {
+            return Optional.of(Double.toString(number.value()));
+        }
+        if (value instanceof PyGlobal global) {
+            return Optional.of(global.qualifiedName());
+        }
+        List<PyValue> items = value instanceof PyList list
+                ? list.items()
+                : value instanceof PyTuple tuple ? tuple.items() : List.of();
+        List<String> texts = items.stream()
+                .filter(PyStr.class::isInstance)
+                .map(item -> ((PyStr) item).value())
+                .toList();
+        return texts.isEmpty() ? Optional.empty() : Optional.of(String.join(" ", texts));
     }
 
     private int size(String name, long otherwise) {

@@ -92,6 +92,7 @@ public final class ModelView implements Closeable {
     private final List<RankShard> ranks;
     private final List<String> warnings;
     private final Map<String, String> missing;
+    private final List<String> conflicts;
     private final List<OpaqueItem> items;
     private final Map<String, String> shared;
     private final Function<String, List<PyValue>> paths;
@@ -117,6 +118,7 @@ public final class ModelView implements Closeable {
         this.ranks = List.copyOf(parts.ranks);
         this.warnings = List.copyOf(parts.warnings);
         this.missing = new LinkedHashMap<>(parts.missing);
+        this.conflicts = List.copyOf(parts.conflicts);
         this.items = List.copyOf(parts.items);
         this.shared = new LinkedHashMap<>(parts.shared);
         this.paths = parts.paths;
@@ -216,6 +218,11 @@ public final class ModelView implements Closeable {
     /** Names of what should be there but is not, each with how that is known; a conversion needs leave to go on without it. */
     public Map<String, String> missing() {
         return missing;
+    }
+
+    /** On what the files contradict each other, so that they are not of one checkpoint; a conversion refuses them. */
+    public List<String> conflicts() {
+        return conflicts;
     }
 
     /** What the checkpoint has besides tensors where no known form of training state holds it. */

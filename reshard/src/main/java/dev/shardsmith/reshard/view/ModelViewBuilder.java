@@ -28,6 +28,7 @@ public final class ModelViewBuilder {
     final List<RankShard> ranks = new ArrayList<>();
     final Set<String> warnings = new LinkedHashSet<>();
     final Map<String, String> missing = new LinkedHashMap<>();
+    final List<String> conflicts = new ArrayList<>();
     final List<OpaqueItem> items = new ArrayList<>();
     final Map<String, String> shared = new LinkedHashMap<>();
     Function<String, List<PyValue>> paths = name -> List.of(new PyStr(name));
@@ -149,6 +150,12 @@ public final class ModelViewBuilder {
     /** Adds the name of something that should be there but is not, and how that is known. */
     public ModelViewBuilder addMissing(String name, String reason) {
         missing.putIfAbsent(name, reason);
+        return this;
+    }
+
+    /** Adds something on which the files contradict each other, so that they are not of one checkpoint. */
+    public ModelViewBuilder addConflict(String text) {
+        conflicts.add(text);
         return this;
     }
 

@@ -42,6 +42,10 @@ public final class Validator {
         for (String warning : view.warnings()) {
             findings.warning("checkpoint", view.path().toString(), warning, "");
         }
+        for (String conflict : view.conflicts()) {
+            findings.error(
+                    "ranks.differ", view.path().toString(), conflict, "bring the files of one iteration together");
+        }
         optimizer();
         // Without a known family no name is known, and to say so for each would hide what is wrong.
         if (view.family() != Family.PLAIN) {

@@ -108,6 +108,12 @@ final class DcpMetadata {
         return geometry.copy(at + rank(entry), rank(entry));
     }
 
+    /** Offsets of the chunk of a row, then its sizes. */
+    long[] box(int entry, int row) {
+        int at = (int) rows.get(row * DcpMetadataBuilder.ROW_FIELDS);
+        return geometry.copy(at, 2 * rank(entry));
+    }
+
     /** Number of the file that holds the row's item, or {@link #NO_FILE}. */
     int file(int row) {
         return (int) rows.get(row * DcpMetadataBuilder.ROW_FIELDS + 1);

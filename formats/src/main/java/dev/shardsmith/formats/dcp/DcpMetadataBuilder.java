@@ -32,9 +32,6 @@ final class DcpMetadataBuilder {
 
     private static final int MAX_FINDINGS = 1000;
 
-    /** The box [offsets, offsets + sizes) of a tensor. */
-    record Chunk(long[] offsets, long[] sizes) {}
-
     /** Where an item lies. */
     record Place(String path, long offset, long length, List<String> transforms) {}
 
@@ -69,11 +66,14 @@ final class DcpMetadataBuilder {
     final List<DcpFinding> findings = new ArrayList<>();
     DcpOrigin origin = new DcpOrigin("", false);
 
+    /** By hash code where shapes lie, plus 1; each was checked. */
+    private final int[] recentShapes = new int[1 << 10];
+
+    /** By hash code where chunks lie, plus 1. */
+    private final int[] recentChunks = new int[1 << 10];
+
     /** Places whose entry was not seen yet. */
     private final List<Pending> pending = new ArrayList<>();
-
-    /** The path that was checked last: items of one file mostly follow each other. */
-    private String lastPath;
 
     private int lastFound;
 
@@ -85,18 +85,51 @@ final class DcpMetadataBuilder {
         transforms.put(List.of(), 0);
     }
 
-    void tensor(String name, String dtype, long[] shape, List<Chunk> chunks) throws CheckpointException {
-        checkShape(name, shape);
-        DcpDType type = dtypeNames.computeIfAbsent(
-                dtype, torch -> new DcpDType(DType.ofTorchName(torch).orElse(null), torch));
-        int firstRow = rows.size() / ROW_FIELDS;
-        for (Chunk chunk : chunks) {
-            checkChunk(name, shape, chunk);
-            int box = geometry.add(chunk.offsets());
-            geometry.add(chunk.sizes());
-            rows.add(box, DcpMetadata.NO_FILE, 0, 0, 0);
+    /** Begins a tensor; its chunks follow. The array is not kept. */
+    void tensor(String name, String dtype, long[] shape) throws CheckpointException {
+        int at = known(recentShapes, shape);
+        if (at < 0) {
+            checkShape(name, shape);
+            at = add(recentShapes, shape);
         }
-        entry(name, type, geometry.add(shape), shape.length, firstRow, chunks.size());
+        DcpDType type = dtypeNames.get(dtype);
+        if (type == null) {
+            type = new DcpDType(DType.ofTorchName(dtype).orElse(null), dtype);
+            dtypeNames.put(dtype, type);
+        }
+        entry(name, type, at, shape.length, rows.size() / ROW_FIELDS, 0);
+    }
+
+    /** Adds the chunk [offsets, offsets + sizes) to the tensor that was begun last. */
+    void chunk(long[] offsets, long[] sizes) throws CheckpointException {
+        if (offsets.length != sizes.length) {
+            throw outside(names.size() - 1, offsets, sizes);
+        }
+        long[] both = Arrays.copyOf(offsets, 2 * offsets.length);
+        System.arraycopy(sizes, 0, both, offsets.length, sizes.length);
+        chunk(both);
+    }
+
+    /** Adds a chunk to the tensor that was begun last: offsets, then sizes. The array is not kept. */
+    void chunk(long[] offsetsAndSizes) throws CheckpointException {
+        int entry = names.size() - 1;
+        int at = entry * ENTRY_FIELDS;
+        checkChunk(entry, offsetsAndSizes);
+        int box = known(recentChunks, offsetsAndSizes);
+        rows.add(box < 0 ? add(recentChunks, offsetsAndSizes) : box, DcpMetadata.NO_FILE, 0, 0, 0);
+        entries.set(at + 3, entries.get(at + 3) + 1);
+    }
+
+    /** Where these numbers lie already, if they are among those that came lately; else -1. Few sizes are the rule. */
+    private int known(int[] recent, long[] numbers) {
+        int at = recent[Arrays.hashCode(numbers) & recent.length - 1] - 1;
+        return at >= 0 && at <= geometry.size() - numbers.length && geometry.equalAt(at, numbers) ? at : -1;
+    }
+
+    private int add(int[] recent, long[] numbers) {
+        int at = geometry.add(numbers);
+        recent[Arrays.hashCode(numbers) & recent.length - 1] = at + 1;
+        return at;
     }
 
     void object(String name) throws CheckpointException {
@@ -104,18 +137,17 @@ final class DcpMetadataBuilder {
         entry(name, null, 0, 0, row, 1);
     }
 
-    /** The place of a tensor's chunk at {@code offsets}, or of an object if that is empty. */
+    /** The place of a tensor's chunk at {@code offsets}, or of an object if that is empty. The array is not kept. */
     void place(String name, Optional<long[]> offsets, long position, Place place) throws CheckpointException {
-        if (!place.path().equals(lastPath)) {
+        if (!files.containsKey(place.path())) {
             checkPath(name, place.path());
-            lastPath = place.path();
         }
         if (place.offset() < 0 || place.length() < 0) {
             throw malformed(name, "the item lies at byte " + place.offset() + " and has " + place.length() + " bytes");
         }
         int entry = find(name);
         if (entry < 0) {
-            pending.add(new Pending(name, offsets, position, place));
+            pending.add(new Pending(name, offsets.map(long[]::clone), position, place));
         } else {
             join(entry, offsets, position, place);
         }
@@ -132,6 +164,15 @@ final class DcpMetadataBuilder {
         int found = names.find(name);
         lastFound = Math.max(0, found);
         return found;
+    }
+
+    /** Notes that the path of an entry is its name, cut at its dots; false if there is no such entry yet. */
+    boolean dottedPath(String name) {
+        int entry = find(name);
+        if (entry >= 0) {
+            dottedPaths.set(entry);
+        }
+        return entry >= 0;
     }
 
     void plannerPath(String name, List<PyValue> path) {
@@ -185,10 +226,19 @@ final class DcpMetadataBuilder {
             return;
         }
         int at = row * ROW_FIELDS;
-        rows.set(at + 1, files.computeIfAbsent(place.path(), path -> files.size()));
+        Integer file = files.get(place.path());
+        if (file == null) {
+            file = files.size();
+            files.put(place.path(), file);
+        }
+        rows.set(at + 1, file);
         rows.set(at + 2, place.offset());
         rows.set(at + 3, place.length());
-        rows.set(at + 4, transforms.computeIfAbsent(place.transforms(), list -> transforms.size()));
+        rows.set(
+                at + 4,
+                place.transforms().isEmpty()
+                        ? 0
+                        : transforms.computeIfAbsent(place.transforms(), list -> transforms.size()));
     }
 
     private void unused(String name) {
@@ -277,19 +327,28 @@ final class DcpMetadataBuilder {
         }
     }
 
-    private void checkChunk(String name, long[] shape, Chunk chunk) throws CheckpointException {
-        long[] offsets = chunk.offsets();
-        long[] sizes = chunk.sizes();
-        boolean inside = offsets.length == shape.length && sizes.length == shape.length;
-        for (int dim = 0; inside && dim < shape.length; dim++) {
-            inside = offsets[dim] >= 0 && sizes[dim] >= 0 && offsets[dim] <= shape[dim] - sizes[dim];
+    private void checkChunk(int entry, long[] chunk) throws CheckpointException {
+        int rank = (int) entries.get(entry * ENTRY_FIELDS + 1);
+        int shape = (int) entries.get(entry * ENTRY_FIELDS);
+        boolean inside = chunk.length == 2 * rank;
+        for (int dim = 0; inside && dim < rank; dim++) {
+            long offset = chunk[dim];
+            long size = chunk[rank + dim];
+            inside = offset >= 0 && size >= 0 && offset <= geometry.get(shape + dim) - size;
         }
         if (!inside) {
-            throw malformed(
-                    name,
-                    "the chunk at " + Arrays.toString(offsets) + " of sizes " + Arrays.toString(sizes)
-                            + " does not lie inside the shape " + Arrays.toString(shape));
+            int half = chunk.length / 2;
+            throw outside(entry, Arrays.copyOf(chunk, half), Arrays.copyOfRange(chunk, half, chunk.length));
         }
+    }
+
+    private CheckpointException outside(int entry, long[] offsets, long[] sizes) {
+        long[] shape =
+                geometry.copy((int) entries.get(entry * ENTRY_FIELDS), (int) entries.get(entry * ENTRY_FIELDS + 1));
+        return malformed(
+                names.get(entry),
+                "the chunk at " + Arrays.toString(offsets) + " of sizes " + Arrays.toString(sizes)
+                        + " does not lie inside the shape " + Arrays.toString(shape));
     }
 
     private void checkPath(String name, String path) throws CheckpointException {

@@ -3,7 +3,6 @@ package dev.shardsmith.formats.dcp;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.dcp.DcpMetadata.DcpOrigin;
-import dev.shardsmith.formats.dcp.DcpMetadataBuilder.Chunk;
 import dev.shardsmith.formats.dcp.DcpMetadataBuilder.Place;
 import dev.shardsmith.formats.pickle.PickleConsumer;
 import dev.shardsmith.formats.pickle.PickleLimits;
@@ -34,17 +33,32 @@ final class DcpMetadataReader implements PickleConsumer {
     private final String source;
     private final DcpMetadataBuilder builder;
 
-    private DcpMetadataReader(String source) {
+    DcpMetadataReader(String source) {
         this.source = source;
         this.builder = new DcpMetadataBuilder(source);
     }
 
+    DcpMetadataBuilder builder() {
+        return builder;
+    }
+
     static DcpMetadata read(ByteSource source) throws IOException {
+        Optional<DcpMetadata> plain = DcpNodeReader.read(source);
+        return plain.isPresent() ? plain.get() : readObjects(source);
+    }
+
+    /** Reads any pickle, by way of objects. */
+    static DcpMetadata readObjects(ByteSource source) throws IOException {
         DcpMetadataReader reader = new DcpMetadataReader(source.name());
         PyValue root =
                 PickleReader.read(source, 0, PickleLimits.defaults(), reader).value();
-        reader.metadata(root);
-        return reader.builder.finish();
+        return reader.finish(root);
+    }
+
+    /** What is in the pickle whose entries were taken in. */
+    DcpMetadata finish(PyValue root) throws CheckpointException {
+        metadata(root);
+        return builder.finish();
     }
 
     @Override
@@ -116,7 +130,7 @@ final class DcpMetadataReader implements PickleConsumer {
     }
 
     /** Takes in one entry of one of the three large dicts. */
-    private void consume(PyEntry entry) throws CheckpointException {
+    void consume(PyEntry entry) throws CheckpointException {
         if (entry.key() instanceof PyObject key && isClass(key, "MetadataIndex")) {
             place(key, entry.value());
         } else if (!(entry.key() instanceof PyStr name)) {
@@ -141,7 +155,8 @@ final class DcpMetadataReader implements PickleConsumer {
         }
         if (isClass(object, "TensorStorageMetadata")) {
             PyDict state = stateDict(object, name);
-            builder.tensor(name, dtype(name, state), size(required(name, state, "size")), chunks(name, state));
+            builder.tensor(name, dtype(name, state), size(required(name, state, "size")));
+            chunks(name, state);
         } else if (isClass(object, "BytesStorageMetadata")) {
             builder.object(name);
         } else {
@@ -156,19 +171,17 @@ final class DcpMetadataReader implements PickleConsumer {
                         && state.get("storage_key").isPresent();
     }
 
-    private List<Chunk> chunks(String name, PyDict state) throws CheckpointException {
+    private void chunks(String name, PyDict state) throws CheckpointException {
         if (!(required(name, state, "chunks") instanceof PyList list)) {
             throw malformed("chunks of " + name + " is not a list");
         }
-        List<Chunk> chunks = new ArrayList<>(list.items().size());
         for (PyValue item : list.items()) {
             if (!(item instanceof PyObject object) || !isClass(object, "ChunkStorageMetadata")) {
                 throw malformed("chunks of " + name + " holds something that is not a ChunkStorageMetadata");
             }
             PyDict box = stateDict(object, name);
-            chunks.add(new Chunk(size(required(name, box, "offsets")), size(required(name, box, "sizes"))));
+            builder.chunk(size(required(name, box, "offsets")), size(required(name, box, "sizes")));
         }
-        return chunks;
     }
 
     /** The first element of the state tuple; very old writers gave a dict. */
@@ -290,7 +303,11 @@ final class DcpMetadataReader implements PickleConsumer {
     }
 
     private static boolean isClass(PyObject object, String name) {
-        return object.callable() instanceof PyGlobal global
+        return isClass(object.callable(), name);
+    }
+
+    static boolean isClass(PyValue callable, String name) {
+        return callable instanceof PyGlobal global
                 && global.name().equals(name)
                 && (global.module().startsWith("torch.distributed.")
                         || global.module().startsWith("megatron."));

@@ -43,9 +43,8 @@ final class NameIndex {
 
     private int slotOf(String name) {
         int mask = slots.length - 1;
-        // Spread: names that differ only in a number have close hash codes.
         int hash = name.hashCode();
-        int slot = (hash * 0x9E3779B9 >>> 7) & mask;
+        int slot = first(hash, mask);
         while (slots[slot] != FREE
                 && (hashes[slot] != hash || !names.get(slots[slot]).equals(name))) {
             slot = (slot + 1) & mask;
@@ -54,13 +53,26 @@ final class NameIndex {
     }
 
     private void grow() {
-        slots = filled(Math.multiplyExact(slots.length, 2));
+        int[] numbers = slots;
+        int[] before = hashes;
+        slots = filled(Math.multiplyExact(numbers.length, 2));
         hashes = new int[slots.length];
-        for (int number = 0; number < names.size(); number++) {
-            int slot = slotOf(names.get(number));
-            slots[slot] = number;
-            hashes[slot] = names.get(number).hashCode();
+        int mask = slots.length - 1;
+        for (int old = 0; old < numbers.length; old++) {
+            if (numbers[old] != FREE) {
+                int slot = first(before[old], mask);
+                while (slots[slot] != FREE) {
+                    slot = (slot + 1) & mask;
+                }
+                slots[slot] = numbers[old];
+                hashes[slot] = before[old];
+            }
         }
+    }
+
+    /** Where the search for a name begins. Spread: names that differ only in a number have close hash codes. */
+    private static int first(int hash, int mask) {
+        return (hash * 0x9E3779B9 >>> 7) & mask;
     }
 
     private static int[] filled(int length) {

@@ -3,7 +3,6 @@ package dev.shardsmith.formats.dcp;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.dcp.DcpMetadata.DcpOrigin;
-import dev.shardsmith.formats.dcp.DcpMetadataBuilder.Chunk;
 import dev.shardsmith.formats.dcp.DcpMetadataBuilder.Place;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -72,12 +71,10 @@ final class RankMetadata {
             long[] box = row.metadata().offsets(row.entry(), row.row());
             distinct.putIfAbsent(Arrays.stream(box).boxed().toList(), row);
         }
-        List<Chunk> chunks = distinct.values().stream()
-                .map(row -> new Chunk(
-                        row.metadata().offsets(row.entry(), row.row()),
-                        row.metadata().sizes(row.entry(), row.row())))
-                .toList();
-        builder.tensor(name, first.metadata().dtype(first.entry()).name(), shape.toArray(), chunks);
+        builder.tensor(name, first.metadata().dtype(first.entry()).name(), shape.toArray());
+        for (Row row : distinct.values()) {
+            builder.chunk(row.metadata().box(row.entry(), row.row()));
+        }
         for (Row row : distinct.values()) {
             place(builder, name, row, Optional.of(row.metadata().offsets(row.entry(), row.row())));
         }

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.core.JsonToken;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
-import dev.shardsmith.formats.dcp.DcpMetadataBuilder.Chunk;
 import dev.shardsmith.formats.dcp.DcpMetadataBuilder.Place;
 import dev.shardsmith.formats.safetensors.SafetensorsEntry;
 import dev.shardsmith.formats.safetensors.SafetensorsFile;
@@ -68,7 +67,6 @@ final class SafetensorsParts {
             String name = tensor.getKey();
             SafetensorsEntry first = tensor.getValue().get(0).entry();
             long[] whole = new long[first.shape().rank()];
-            List<Chunk> chunks = new ArrayList<>();
             for (Part part : tensor.getValue()) {
                 if (part.offsets().length != whole.length
                         || !part.entry().code().equals(first.code())) {
@@ -87,10 +85,12 @@ final class SafetensorsParts {
                     }
                     whole[dim] = Math.max(whole[dim], part.offsets()[dim] + sizes[dim]);
                 }
-                chunks.add(new Chunk(part.offsets(), sizes));
             }
-            builder.tensor(name, first.dtype().map(DType::torchName).orElse(first.code()), whole, chunks);
-            for (int i = 0; i < chunks.size(); i++) {
+            builder.tensor(name, first.dtype().map(DType::torchName).orElse(first.code()), whole);
+            for (Part part : tensor.getValue()) {
+                builder.chunk(part.offsets(), part.entry().shape().toArray());
+            }
+            for (int i = 0; i < tensor.getValue().size(); i++) {
                 Part part = tensor.getValue().get(i);
                 Place place = new Place(part.file(), 0, part.entry().bytes(), List.of());
                 builder.place(name, Optional.of(part.offsets()), i, place);

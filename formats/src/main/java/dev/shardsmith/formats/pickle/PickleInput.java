@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 /** The bytes of a pickle through a window in memory; every number is checked against what is left before it is used. */
 final class PickleInput {
     /** Larger than every fixed-size argument and the default line limit; small enough for thousands of tiny pickles. */
-    private static final int WINDOW = 1 << 16;
+    static final int WINDOW = 1 << 16;
 
     private final ByteSource source;
     private final long end;
@@ -107,6 +107,25 @@ final class PickleInput {
         String text = PickleText.utf8(window, at, length, source.name(), start);
         at += length;
         return text;
+    }
+
+    /**
+     * Copies the next {@code length} bytes and passes over them if all are ASCII; the caller has checked the length with
+     * {@link #checkLength}, and it is at most {@link #WINDOW}.
+     */
+    boolean isAscii(int length, byte[] into, int from) throws IOException {
+        need(length);
+        int signs = 0;
+        for (int i = 0; i < length; i++) {
+            byte letter = window[at + i];
+            into[from + i] = letter;
+            signs |= letter;
+        }
+        if (signs < 0) {
+            return false;
+        }
+        at += length;
+        return true;
     }
 
     /** The bytes up to a line feed as Latin-1 characters, without the line feed. */

@@ -25,7 +25,7 @@ public final class PickleReader {
         public void built(PyObject object, long offset) {}
     };
 
-    private static final int HIGHEST_PROTOCOL = 5;
+    static final int HIGHEST_PROTOCOL = 5;
 
     private final PickleInput in;
     private final PickleMeter meter;
@@ -70,7 +70,7 @@ public final class PickleReader {
         return new PickleReader(source, start, limits, NOBODY, Optional.of(consumer), Optional.of(fetched)).run(start);
     }
 
-    private static void checkStart(ByteSource source, long start) throws CheckpointException {
+    static void checkStart(ByteSource source, long start) throws CheckpointException {
         if (start < 0 || start > source.size()) {
             throw CheckpointException.truncated(source.name(), start, "a pickle should begin here, past the end");
         }

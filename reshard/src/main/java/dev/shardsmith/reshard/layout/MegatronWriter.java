@@ -166,8 +166,18 @@ final class MegatronWriter {
             entries.add(0, new PyEntry(new PyStr(EMBEDDING), tensor(EMBEDDING, rank, content)));
         }
         if (tied && !model.tensors().containsKey(OUTPUT)) {
-            entries.add(new PyEntry(new PyStr(OUTPUT), tensor(EMBEDDING, rank, content)));
+            entries.add(outputPlace(entries), new PyEntry(new PyStr(OUTPUT), tensor(EMBEDDING, rank, content)));
         }
+    }
+
+    /** A module's weight comes before its other state: before {@code output_layer._extra_state}, if that is there. */
+    private static int outputPlace(List<PyEntry> entries) {
+        for (int i = 0; i < entries.size(); i++) {
+            if (entries.get(i).key() instanceof PyStr name && name.value().startsWith("output_layer.")) {
+                return i;
+            }
+        }
+        return entries.size();
     }
 
     private boolean expertHere(MegatronName name, RankGrid.Rank rank) {

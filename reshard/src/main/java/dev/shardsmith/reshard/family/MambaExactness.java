@@ -7,6 +7,7 @@ import dev.shardsmith.reshard.family.MambaTable.Part;
 import dev.shardsmith.reshard.rule.Component;
 import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.TreeSet;
@@ -52,6 +53,17 @@ final class MambaExactness {
                     ? Optional.of((part.width().equals("h") ? "MLP channels" : unit.words())
                             + " are divided in multiples of " + common + ", not of " + unit.unit())
                     : Optional.empty();
+        }
+        List<Long> ordered = new ArrayList<>(lengths);
+        ordered.sort(Comparator.reverseOrder());
+        boolean inOrder = unit.unit() > 1 && fits(ordered, unit.unit()) || common > 1 && fits(ordered, common);
+        if (!ordered.equals(lengths) && inOrder) {
+            throw CheckpointException.of(
+                            Kind.INCONSISTENT,
+                            key,
+                            "the ranks hold " + lengths + " " + lines(axis) + "; in the order " + ordered
+                                    + " they would fit: the files of ranks are swapped or out of order")
+                    .withHint("see which file is which rank's, and name them so");
         }
         boolean wholeAxis = List.of("V", "d", "any").contains(part.width());
         String what = (wholeAxis ? "" : part.name() + " ") + lines(axis);

@@ -45,7 +45,7 @@ final class MambaWriter {
     private MambaWriter(ModelView source, ConversionOptions options) {
         this.source = source;
         this.options = options;
-        this.config = MambaConfig.isOne(source.config())
+        this.config = MambaConfig.isOne(source.config()) || source.config().isEmpty()
                 ? new MambaConfig(source.config())
                 : MambaConfig.ofHuggingFace(source.config());
         for (LogicalTensor tensor : source.tensors().values()) {
@@ -56,7 +56,9 @@ final class MambaWriter {
                     tensor.shape()));
             shapes.put(tensor.name(), tensor.shape());
         }
-        this.tied = config.tied() && !shapes.containsKey(MambaReader.HEAD);
+        boolean written =
+                source.ranks().stream().anyMatch(rank -> rank.tensors().containsKey(MambaReader.HEAD));
+        this.tied = (config.saysTied() ? config.tied() : written) && !shapes.containsKey(MambaReader.HEAD);
     }
 
     /** The plan of a conversion to mamba_ssm's files. */
@@ -104,6 +106,8 @@ final class MambaWriter {
         }
         if (!config.fields().isEmpty()) {
             layout.addFile(HuggingFaceFiles.literal("config.json", Json.write(config.fields())));
+        } else if (shapes.containsKey(MambaReader.EMBEDDING)) {
+            layout.addNote("the source has no config.json, so neither has the target: put the model's own beside it");
         }
         Optional<KeptConfig> kept = KeptConfig.of(source);
         if (kept.isPresent() && !kept.get().fields().containsKey(MambaConfig.SECTION)) {
@@ -149,6 +153,11 @@ final class MambaWriter {
         TargetTensor embedding = model.tensors().get(MambaReader.EMBEDDING);
         long rows = embedding == null ? 0 : embedding.shape().size(0);
         String dtype = embedding == null ? "float32" : embedding.dtype().torchName();
+        if (config.fields().isEmpty()) {
+            throw refused(
+                            "there is no config.json, and the weights do not tell how states are grouped and heads are wide")
+                    .withHint("put the model's config.json beside its files");
+        }
         Map<String, Object> made = config.huggingFace(rows, dtype, !mamba1, obstacles);
         if (!obstacles.isEmpty()) {
             throw refused("Hugging Face's " + made.get("model_type") + " has no equivalent of: "

@@ -47,6 +47,7 @@ final class MegatronReader {
     private int virtual;
     private boolean tied;
     private Optional<ExpertForm> expertForm = Optional.empty();
+    private final StageOrder stageOrder = new StageOrder();
 
     private MegatronReader(Path shown, FilePool pool, OpenOptions options) {
         this.pool = pool;
@@ -81,6 +82,8 @@ final class MegatronReader {
         Parallelism sizes = new Parallelism(
                 grid.tensor(), grid.pipeline(), Math.max(1, virtual), grid.expert(), grid.expertTensor());
         gather(args);
+        stageOrder.conflicts().forEach(view::addConflict);
+        RankAgreement.order(files).forEach(view::addWarning);
         files.values().forEach(file -> file.optimizerTensors().forEach(view::addOptimizerTensor));
         merge.merge(sizes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
         Map<String, LogicalTensor> merged = new LinkedHashMap<>();
@@ -206,6 +209,7 @@ final class MegatronReader {
                         "layer " + number + " of its " + layers.size() + " layers is missing");
             }
         }
+        stageOrder.add(v * grid.pipeline() + rank.pipeline(), file.name(), held.keySet());
         view.addRank(new RankShard(rank.tensor(), rank.pipeline(), v, rank.expert(), held, state));
         return layers.size();
     }

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * Whether rank files are of one checkpoint: same iteration, same counters, same model.
@@ -70,6 +71,44 @@ final class RankAgreement {
             });
         }
         return new ArrayList<>(conflicts.values());
+    }
+
+    /**
+     * What the ranks' own numbers say against the places of their files.
+     *
+     * <p>Processes are numbered tensor parallelism first and pipeline last, so numbers rise with both. A conversion gives all files
+     * the same number, which says nothing.
+     */
+    static List<String> order(Map<RankGrid.Rank, RankFile> files) {
+        Map<RankGrid.Rank, Long> numbers = new LinkedHashMap<>();
+        files.forEach((rank, file) -> Optional.ofNullable(file.entries().get("args"))
+                .flatMap(MegatronArgs::of)
+                .map(args -> args.integer("rank"))
+                .filter(OptionalLong::isPresent)
+                .ifPresent(number -> numbers.put(rank, number.getAsLong())));
+        if (numbers.size() < files.size()
+                || numbers.values().stream().distinct().count() < 2) {
+            return List.of();
+        }
+        List<String> remarks = new ArrayList<>();
+        numbers.forEach((rank, number) -> numbers.forEach((other, next) -> {
+            boolean stageBehind = rank.tensor() == other.tensor()
+                    && rank.expert() == other.expert()
+                    && rank.pipeline() + 1 == other.pipeline();
+            boolean shardBehind = rank.pipeline() == other.pipeline()
+                    && rank.expert() == 0
+                    && other.expert() == 0
+                    && rank.tensor() + 1 == other.tensor();
+            if (number >= next && (stageBehind || shardBehind) && remarks.isEmpty()) {
+                remarks.add("process %d saved %s, and process %d %s: see whether files are swapped or copied"
+                        .formatted(
+                                number,
+                                files.get(rank).name(),
+                                next,
+                                files.get(other).name()));
+            }
+        }));
+        return remarks;
     }
 
     private static Map<String, PyValue> values(RankFile file) {

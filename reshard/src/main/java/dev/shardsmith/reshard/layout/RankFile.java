@@ -21,12 +21,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /** One rank's {@code model_optim_rng.pt}: a dict of state with the model, or one model per virtual stage, in it. */
 final class RankFile {
     private static final Pattern CHUNK = Pattern.compile("model\\d*");
     private static final Pattern MODEL_OR_OPTIMIZER = Pattern.compile("(model\\d*|optimizer)[.\\[<].*", Pattern.DOTALL);
+
+    private static final Set<String> DICTS = Set.of("OrderedDict", "defaultdict", "Counter");
 
     /** Nested dicts of the oldest models are four deep. */
     private static final int DEEPEST = 8;
@@ -43,10 +46,10 @@ final class RankFile {
     /** Opens a rank's file; reads its directory and pickle only. */
     static RankFile open(FilePool pool, Path path, String name) throws IOException {
         RankFile rank = new RankFile(TorchFile.open(pool, path), name);
-        if (!(rank.file.root() instanceof PyDict dict)) {
-            throw CheckpointException.of(Kind.UNSUPPORTED, name, "the file holds no dict of a training checkpoint");
-        }
-        for (PyEntry entry : dict.entries()) {
+        List<PyEntry> items = items(rank.file.root())
+                .orElseThrow(() -> CheckpointException.of(
+                        Kind.UNSUPPORTED, name, "the file holds no dict of a training checkpoint"));
+        for (PyEntry entry : items) {
             if (entry.key() instanceof PyStr key) {
                 rank.entries.put(key.value(), entry.value());
             }
@@ -78,15 +81,9 @@ final class RankFile {
 
     /** The entries of one chunk of the model, by local key, in order. */
     Map<String, PyValue> chunk(String key) throws CheckpointException {
-        PyValue node = entries.get(key);
-        List<PyEntry> items;
-        if (node instanceof PyDict dict) {
-            items = dict.entries();
-        } else if (node instanceof PyObject object) {
-            items = object.entries();
-        } else {
-            throw CheckpointException.of(Kind.UNSUPPORTED, name, "its entry '" + key + "' is no dict of tensors");
-        }
+        List<PyEntry> items = items(entries.get(key))
+                .orElseThrow(() -> CheckpointException.of(
+                        Kind.UNSUPPORTED, name, "its entry '" + key + "' is no dict of tensors"));
         Map<String, PyValue> chunk = new LinkedHashMap<>();
         flatten("", items, chunk, 0);
         return chunk;
@@ -104,20 +101,27 @@ final class RankFile {
                 continue;
             }
             String key = prefix + text.value();
-            if (item.value() instanceof PyDict dict) {
-                flatten(key + ".", dict.entries(), chunk, depth + 1);
-            } else if (item.value() instanceof PyObject object && isDict(object)) {
-                flatten(key + ".", object.entries(), chunk, depth + 1);
+            Optional<List<PyEntry>> inner = items(item.value());
+            if (inner.isPresent()) {
+                flatten(key + ".", inner.get(), chunk, depth + 1);
             } else {
                 chunk.put(key, item.value());
             }
         }
     }
 
-    private static boolean isDict(PyObject object) {
-        return object.callable() instanceof PyGlobal global
+    /** The entries of a dict or of an object of a class that behaves as one: OrderedDict, defaultdict, anybody's own. */
+    static Optional<List<PyEntry>> items(PyValue value) {
+        if (value instanceof PyDict dict) {
+            return Optional.of(dict.entries());
+        }
+        if (!(value instanceof PyObject object)) {
+            return Optional.empty();
+        }
+        boolean known = object.callable() instanceof PyGlobal global
                 && global.module().equals("collections")
-                && global.name().equals("OrderedDict");
+                && DICTS.contains(global.name());
+        return known || !object.entries().isEmpty() ? Optional.of(object.entries()) : Optional.empty();
     }
 
     /** The strided view of a tensor's node, if the node is a plain tensor. */

@@ -64,9 +64,11 @@ final class RowBiases {
         StoredTensor first = rankZero.get(name);
         if (first == null) {
             throw CheckpointException.of(
-                    Kind.INCONSISTENT,
-                    name,
-                    "rank " + rank + " of " + world + " has this bias, but rank 0, which alone should, does not");
+                            Kind.INCONSISTENT,
+                            name,
+                            "rank " + rank + " of " + world
+                                    + " has this bias, but rank 0, which alone should, does not")
+                    .withHint("see whether the files of ranks are swapped");
         }
         byte[] copy = bytes(name, bias);
         byte[] expected = bytes(name, first);

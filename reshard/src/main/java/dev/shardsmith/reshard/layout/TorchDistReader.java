@@ -9,7 +9,6 @@ import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.dcp.DcpPiece;
 import dev.shardsmith.formats.dcp.DcpTensor;
-import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyNone;
@@ -316,11 +315,9 @@ final class TorchDistReader {
     }
 
     private void addEntries(TorchFile file, PyValue root) {
-        if (root instanceof PyDict dict) {
-            for (PyEntry entry : dict.entries()) {
-                if (entry.key() instanceof PyStr key) {
-                    entries.put(key.value(), entry.value());
-                }
+        for (PyEntry entry : RankFile.items(root).orElse(List.of())) {
+            if (entry.key() instanceof PyStr key) {
+                entries.put(key.value(), entry.value());
             }
         }
         addTensors(file);

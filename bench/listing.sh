@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Times how checkpoints of very many tensors are opened and listed; the whole process, as a user starts it.
 #
-#   bench/listing.sh [ENTRIES [TENSORS]]    1,000,000 entries of .metadata and 100,000 tensors of a folder, if not given
+#   bench/listing.sh [ENTRIES [TENSORS]]    1,000,000 entries of .metadata and 100,000 tensors of a file, if not given
 #
 # Least of three runs each, in seconds of the clock and of processor time, with the most memory held.
 set -euo pipefail
@@ -19,6 +19,8 @@ for names in plain megatron; do
   "$java" -Xmx2g -XX:+UseSerialGC -cp formats/target/classes:formats/target/test-classes \
     dev.shardsmith.formats.dcp.LargeMetadata "$place/$names" "$entries" "$names"
 done
+"$java" -Xmx1g -XX:+UseSerialGC -cp formats/target/classes:formats/target/test-classes \
+  dev.shardsmith.formats.torch.LargeStateDict "$place/model.pt" "$tensors"
 # Experts of 2 x 4 elements, one file of holes.
 mkdir "$place/huggingface"
 echo '{"model_type": "unknown"}' > "$place/huggingface/config.json"
@@ -55,6 +57,8 @@ timed() {
 
 timed "$entries entries of .metadata" ./shardsmith inspect "$place/plain"
 timed "$entries entries, names of Megatron" ./shardsmith inspect "$place/megatron"
+timed "$tensors tensors of PyTorch" ./shardsmith inspect "$place/model.pt"
+timed "$tensors tensors of PyTorch, listed" ./shardsmith inspect "$place/model.pt" --tensors
 timed "$tensors tensors of safetensors" ./shardsmith inspect "$place/huggingface"
 timed "$tensors tensors of safetensors, listed" ./shardsmith inspect "$place/huggingface" --tensors
 timed "$tensors chunks of torch_dist" ./shardsmith inspect "$place/torch_dist"

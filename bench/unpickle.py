@@ -2,7 +2,7 @@
 """Makes large pickles as checkpoints have them, and times CPython's unpickler on them with stand-in classes.
 
 Usage: unpickle.py make FOLDER [MEGABYTES]    writes optimizer.pkl, metadata.pkl and scalars.pkl
-       unpickle.py time FILE...               prints the least processor time and wall time of five readings, in seconds
+       unpickle.py time FILE...               prints the least processor time and wall time of three readings, in seconds
 """
 
 import collections
@@ -114,7 +114,7 @@ def make(folder, megabytes):
 def least_times(path):
     data = path.read_bytes()
     best = [float("inf")] * 2
-    for _ in range(5):
+    for _ in range(3):
         gc.collect()
         start = time.process_time(), time.perf_counter()
         graph = Loader(io.BytesIO(data)).load()

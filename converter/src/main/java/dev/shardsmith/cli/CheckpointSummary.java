@@ -76,13 +76,20 @@ record CheckpointSummary(
         for (RankShard rank : view.ranks()) {
             for (LogicalTensor tensor : rank.tensors().values()) {
                 for (Piece piece : tensor.pieces()) {
-                    if (piece.data().bytes() < piece.data().source().size()) {
+                    StoredTensor data = piece.data();
+                    if (data.bytes() < data.source().size()
+                            && !isWholeFile(data.source().inFile())) {
                         return true;
                     }
                 }
             }
         }
         return false;
+    }
+
+    /** True for safetensors, whose format leaves no room for anything but tensors. */
+    private static boolean isWholeFile(Optional<ByteSource.FileRange> range) {
+        return range.isPresent() && range.get().offset() == 0;
     }
 
     private static long countWasted(ModelView view) throws IOException {
@@ -92,8 +99,8 @@ record CheckpointSummary(
                 for (Piece piece : tensor.pieces()) {
                     StoredTensor data = piece.data();
                     Optional<ByteSource.FileRange> range = data.source().inFile();
-                    if (range.isPresent() && range.get().offset() == 0) {
-                        continue; // the whole of a safetensors file, whose format leaves no room for anything else
+                    if (isWholeFile(range)) {
+                        continue;
                     }
                     Object storage =
                             range.isPresent() ? range.get() : data.source().name();

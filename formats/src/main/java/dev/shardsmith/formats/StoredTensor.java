@@ -44,7 +44,7 @@ public record StoredTensor(
     public static StoredTensor checked(
             String name, DType dtype, Shape shape, long[] strides, ByteSource source, long offset, ByteOrder order)
             throws CheckpointException {
-        StoredTensor tensor = new StoredTensor(dtype, shape, strides.clone(), source, offset, order, false, false);
+        StoredTensor tensor = new StoredTensor(dtype, shape, strides, source, offset, order, false, false);
         if (shape.elements() > 0) {
             long end;
             try {

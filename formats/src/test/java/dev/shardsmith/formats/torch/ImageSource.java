@@ -39,13 +39,12 @@ final class ImageSource implements ByteSource {
 
     /** Puts the CRCs of the slots where they belong. */
     ImageSource withCrcs(long[] crcs) {
+        known.replaceAll((offset, bytes) -> bytes.clone());
         for (FileImage.CrcPatch patch : image.crcPatches()) {
             Map.Entry<Long, byte[]> literal = known.floorEntry(patch.offset());
-            byte[] bytes = literal.getValue().clone();
-            ByteBuffer.wrap(bytes)
+            ByteBuffer.wrap(literal.getValue())
                     .order(ByteOrder.LITTLE_ENDIAN)
                     .putInt((int) (patch.offset() - literal.getKey()), (int) crcs[patch.slot()]);
-            known.put(literal.getKey(), bytes);
         }
         return this;
     }

@@ -114,20 +114,18 @@ final class AttentionHypotheses {
         Options o = right.options();
         form(
                 "the scale of the scores differs",
-                new Options(o.headDim(), left.options().scale(), o.causal(), o.rotary(), o.headNorm(), o.outputGate()));
+                new Options(o.headDim(), left.options().scale(), o.causal(), o.rotary(), o.outputGate()));
         form(
                 "the position embedding differs",
-                new Options(o.headDim(), o.scale(), o.causal(), left.options().rotary(), o.headNorm(), o.outputGate()));
+                new Options(o.headDim(), o.scale(), o.causal(), left.options().rotary(), o.outputGate()));
         if (o.rotary().isPresent()) {
             Rotary r = o.rotary().get();
             Rotary other = new Rotary(r.rotated(), r.base(), !r.interleaved());
             form(
                     "rotated pairs are taken as halves for neighbours, or the other way",
-                    new Options(o.headDim(), o.scale(), o.causal(), Optional.of(other), o.headNorm(), o.outputGate()));
+                    new Options(o.headDim(), o.scale(), o.causal(), Optional.of(other), o.outputGate()));
         }
-        form(
-                "the mask differs",
-                new Options(o.headDim(), o.scale(), !o.causal(), o.rotary(), o.headNorm(), o.outputGate()));
+        form("the mask differs", new Options(o.headDim(), o.scale(), !o.causal(), o.rotary(), o.outputGate()));
     }
 
     private void form(String text, Options options) {

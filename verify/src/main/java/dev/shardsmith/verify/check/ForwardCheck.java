@@ -122,7 +122,9 @@ public final class ForwardCheck {
         return i < leftBlocks.size()
                 && i < rightBlocks.size()
                 && options.layers().test(leftBlocks.get(i).layer())
-                && leftBlocks.get(i).kind().equals(rightBlocks.get(i).kind());
+                && leftBlocks.get(i).kind().equals(rightBlocks.get(i).kind())
+                && leftBlocks.get(i).notRun().isEmpty()
+                && rightBlocks.get(i).notRun().isEmpty();
     }
 
     private static void add(List<LayerRow> rows, LayerRow row, Consumer<LayerRow> progress) {
@@ -169,6 +171,10 @@ public final class ForwardCheck {
         if (!a.kind().equals(b.kind())) {
             return Optional.of(LayerRow.missing(
                     i + 1, Optional.of(a.layer()), a.kind(), "the second checkpoint has " + b.kind() + " here"));
+        }
+        Optional<String> notRun = a.notRun().or(b::notRun);
+        if (notRun.isPresent()) {
+            return Optional.of(LayerRow.notRun(i + 1, Optional.of(a.layer()), a.kind(), notRun.get()));
         }
         try (LayerReading weights = ahead.next()) {
             return Optional.of(compare(i, a, b, weights));

@@ -5,7 +5,9 @@ import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.pickle.PyBool;
 import dev.shardsmith.formats.pickle.PyFloat;
 import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.view.LogicalTensor;
@@ -119,6 +121,22 @@ public final class CheckpointModels {
         if (value instanceof PyFloat number) {
             return Optional.of(number.value());
         }
+        if (value instanceof PyTuple tuple) {
+            return Optional.of(plain(tuple.items()));
+        }
+        if (value instanceof PyList list) {
+            return Optional.of(plain(list.items()));
+        }
         return value instanceof PyStr text ? Optional.of(text.value()) : Optional.empty();
+    }
+
+    /** What is neither a number nor a text is named by its kind: that it is there may matter. */
+    private static List<Object> plain(List<PyValue> items) {
+        List<Object> plain = new ArrayList<>();
+        for (PyValue item : items) {
+            boolean nested = item instanceof PyTuple || item instanceof PyList;
+            plain.add(nested ? "…" : plain(item).orElse("…"));
+        }
+        return plain;
     }
 }

@@ -26,6 +26,9 @@ import java.util.Optional;
  * jamba, zamba2.
  */
 public final class HuggingFaceModels {
+    /** Scores whose sum is that of a group of experts. */
+    private static final int BEST_OF_GROUP = 2;
+
     private final Settings config;
     private final NamedWeights weights;
     private final int width;
@@ -49,7 +52,7 @@ public final class HuggingFaceModels {
      * @throws CheckpointException if the model is not known or a tensor is missing
      */
     public static LayeredModel of(Settings config, NamedWeights weights) throws CheckpointException {
-        return new HuggingFaceModels(config, weights).build();
+        return UnfollowedOptions.huggingFace(config).mark(new HuggingFaceModels(config, weights).build());
     }
 
     private LayeredModel build() throws CheckpointException {
@@ -181,8 +184,8 @@ public final class HuggingFaceModels {
                 config.integer("num_experts_per_tok"),
                 config.flagOr(true, "norm_topk_prob"),
                 config.floatOr(1, "routed_scaling_factor"),
-                config.integerOr(1, "n_group"),
-                config.integerOr(1, "topk_group"));
+                new ExpertRouting.Groups(
+                        config.integerOr(1, "n_group"), config.integerOr(1, "topk_group"), BEST_OF_GROUP));
         Optional<MlpMixer> shared = w.has("shared_experts.up_proj.weight")
                 ? Optional.of(parts.plain(w.under("shared_experts."), activation))
                 : Optional.empty();
@@ -337,7 +340,11 @@ public final class HuggingFaceModels {
                     Optional.empty()));
         }
         ExpertRouting routing = new ExpertRouting(
-                ExpertRouting.Scores.SOFTMAX_CHOSEN, config.integer("num_experts_per_tok"), false, 1, 1, 1);
+                ExpertRouting.Scores.SOFTMAX_CHOSEN,
+                config.integer("num_experts_per_tok"),
+                false,
+                1,
+                ExpertRouting.Groups.ALL);
         ExpertsMixer mixer = new ExpertsMixer(
                 width,
                 routing,
@@ -384,7 +391,11 @@ public final class HuggingFaceModels {
             experts.add(parts.gated(w.under("feed_forward.experts." + e + "."), parts.activation("hidden_act")));
         }
         ExpertRouting routing = new ExpertRouting(
-                ExpertRouting.Scores.SOFTMAX_ALL, config.integer("num_experts_per_tok"), false, 1, 1, 1);
+                ExpertRouting.Scores.SOFTMAX_ALL,
+                config.integer("num_experts_per_tok"),
+                false,
+                1,
+                ExpertRouting.Groups.ALL);
         ExpertsMixer mixer = new ExpertsMixer(
                 width,
                 routing,

@@ -132,8 +132,7 @@ record HuggingFaceParts(Settings config, int width) {
                 Optional.empty(),
                 Optional.empty(),
                 w.get("o_proj.weight"));
-        AttentionMixer.Options options =
-                new AttentionMixer.Options(headDim, scale, true, rotary, Optional.empty(), false);
+        AttentionMixer.Options options = new AttentionMixer.Options(headDim, scale, true, rotary, false);
         return new AttentionMixer(width, options, List.of(shard), w.find("o_proj.bias"));
     }
 

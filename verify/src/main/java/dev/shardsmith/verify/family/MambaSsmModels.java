@@ -30,7 +30,7 @@ public final class MambaSsmModels {
      * @throws CheckpointException if a tensor is missing
      */
     public static LayeredModel of(Settings config, List<NamedWeights> ranks) throws CheckpointException {
-        return new MambaSsmModels(config, new RankWeights(ranks)).build();
+        return UnfollowedOptions.mambaSsm(config).mark(new MambaSsmModels(config, new RankWeights(ranks)).build());
     }
 
     private LayeredModel build() throws CheckpointException {

@@ -194,7 +194,6 @@ record MambaSsmParts(Settings config, int width) {
                 attention.realOr(1 / Math.sqrt(headDim), "softmax_scale"),
                 attention.flagOr(false, "causal"),
                 rotary,
-                Optional.empty(),
                 false);
         return new AttentionMixer(width, options, List.copyOf(shards), mixer.any("out_proj.bias"));
     }

@@ -4,7 +4,6 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.verify.forward.Block;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Mixer;
-import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.PreNorm;
 import dev.shardsmith.verify.forward.PredictionJoin;
 import dev.shardsmith.verify.forward.WeightSource;
@@ -43,7 +42,8 @@ public final class MegatronModels {
      * @throws CheckpointException if a layer is of a kind that is not known or a tensor is missing
      */
     public static LayeredModel of(Settings args, List<NamedWeights> ranks, int expertRanks) throws CheckpointException {
-        return new MegatronModels(args, new RankWeights(ranks), expertRanks).build();
+        return UnfollowedOptions.megatron(args)
+                .mark(new MegatronModels(args, new RankWeights(ranks), expertRanks).build());
     }
 
     private LayeredModel build() throws CheckpointException {
@@ -126,12 +126,7 @@ public final class MegatronModels {
             Optional<WeightSource> weight = weights.any(prefix + "weight");
             if (weight.isPresent()) {
                 Optional<WeightSource> bias = weights.any(prefix + "bias");
-                String kind = args.text("normalization").orElse(bias.isPresent() ? "LayerNorm" : "RMSNorm");
-                Norm norm = new Norm(
-                        kind.equals("LayerNorm") ? Norm.Kind.LAYER : Norm.Kind.RMS,
-                        parts.epsilon(),
-                        args.flagOr(false, "apply_layernorm_1p") ? 1 : 0);
-                return Optional.of(new PreNorm(norm, weight.get(), bias));
+                return Optional.of(new PreNorm(parts.norm(bias.isPresent()), weight.get(), bias));
             }
         }
         return Optional.empty();

@@ -8,6 +8,7 @@ import dev.shardsmith.verify.forward.ExpertsMixer;
 import dev.shardsmith.verify.forward.Mamba2Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
 import dev.shardsmith.verify.forward.Norm;
+import dev.shardsmith.verify.forward.PreNorm;
 import dev.shardsmith.verify.forward.Rotary;
 import dev.shardsmith.verify.forward.TimeStep;
 import dev.shardsmith.verify.forward.WeightSource;
@@ -27,6 +28,15 @@ record MegatronParts(Settings args, int width, int expertRanks) {
 
     float epsilon() {
         return args.floatOr(1e-5, "norm_epsilon", "layernorm_epsilon");
+    }
+
+    /** How layers and the heads of attention are normalised; the arguments may not say so. */
+    Norm norm(boolean biased) {
+        String kind = args.text("normalization").orElse(biased ? "LayerNorm" : "RMSNorm");
+        return new Norm(
+                kind.equals("LayerNorm") ? Norm.Kind.LAYER : Norm.Kind.RMS,
+                epsilon(),
+                args.flagOr(false, "apply_layernorm_1p", "layernorm_zero_centered_gamma") ? 1 : 0);
     }
 
     /** Whether a mixer is Mamba-2, by what it holds and by the rows of its projection. */
@@ -131,9 +141,8 @@ record MegatronParts(Settings args, int width, int expertRanks) {
         for (int rank = 0; rank < w.count(); rank++) {
             shards.add(shard(w, rank, new QueryGroups(heads, groups, headDim, w.count(), gated)));
         }
-        Optional<Norm> headNorm = w.has("q_layernorm.weight") ? Optional.of(Norm.rms(epsilon())) : Optional.empty();
-        AttentionMixer.Options options =
-                new AttentionMixer.Options(headDim, 1 / Math.sqrt(headDim), true, rotary(headDim), headNorm, gated);
+        double scale = args.realOr(1 / Math.sqrt(headDim), "softmax_scale");
+        AttentionMixer.Options options = new AttentionMixer.Options(headDim, scale, true, rotary(headDim), gated);
         return new AttentionMixer(width, options, List.copyOf(shards), w.any("linear_proj.bias"));
     }
 
@@ -155,9 +164,14 @@ record MegatronParts(Settings args, int width, int expertRanks) {
                 bias,
                 Optional.empty(),
                 Optional.empty(),
-                own.find("q_layernorm.weight"),
-                own.find("k_layernorm.weight"),
+                headNorm(own, "q_layernorm"),
+                headNorm(own, "k_layernorm"),
                 own.get("linear_proj.weight"));
+    }
+
+    private Optional<PreNorm> headNorm(NamedWeights own, String name) {
+        Optional<WeightSource> bias = own.find(name + ".bias");
+        return own.find(name + ".weight").map(weight -> new PreNorm(norm(bias.isPresent()), weight, bias));
     }
 
     private Optional<Rotary> rotary(int headDim) {
@@ -191,7 +205,12 @@ record MegatronParts(Settings args, int width, int expertRanks) {
         if (gated) {
             return args.flagOr(true, "swiglu") ? Activation.SILU : Activation.GELU;
         }
-        return args.flagOr(false, "squared_relu") ? Activation.SQUARED_RELU : Activation.GELU;
+        if (args.flagOr(false, "squared_relu")) {
+            return Activation.SQUARED_RELU;
+        }
+        // Fused with its bias, the function is the one of the hyperbolic tangent.
+        boolean fused = args.flagOr(false, "bias_gelu_fusion") && args.flagOr(false, "add_bias_linear");
+        return fused ? Activation.GELU_TANH : Activation.GELU;
     }
 
     ExpertsMixer experts(RankWeights w) throws CheckpointException {
@@ -239,21 +258,21 @@ record MegatronParts(Settings args, int width, int expertRanks) {
                 channels);
     }
 
-    private ExpertRouting routing() throws CheckpointException {
+    private ExpertRouting routing() {
         int top = args.integerOr(2, "moe_router_topk");
         float scale = args.floatOr(1, "moe_router_topk_scaling_factor");
         int groups = args.integerOr(1, "moe_router_num_groups");
         int topGroups = args.integerOr(groups, "moe_router_group_topk");
+        int members = Math.max(1, top / Math.max(1, topGroups));
         String function = args.text("moe_router_score_function").orElse("softmax");
         boolean before = args.flagOr(false, "moe_router_pre_softmax");
         ExpertRouting.Scores scores = switch (function) {
             case "sigmoid" -> ExpertRouting.Scores.SIGMOID;
             case "softmax" -> before ? ExpertRouting.Scores.SOFTMAX_ALL : ExpertRouting.Scores.SOFTMAX_CHOSEN;
-            default ->
-                throw CheckpointException.of(
-                        CheckpointException.Kind.UNSUPPORTED, args.origin(), "the router score function " + function);
+            // Another one is among the options that are not followed: such layers are not run.
+            default -> ExpertRouting.Scores.SIGMOID;
         };
         boolean normalized = scores == ExpertRouting.Scores.SIGMOID && top > 1;
-        return new ExpertRouting(scores, top, normalized, scale, groups, topGroups);
+        return new ExpertRouting(scores, top, normalized, scale, new ExpertRouting.Groups(groups, topGroups, members));
     }
 }

@@ -1,6 +1,8 @@
 package dev.shardsmith.verify.family;
 
 import dev.shardsmith.formats.CheckpointException;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +15,12 @@ import java.util.Optional;
  * @param values maps, lists, strings, numbers, booleans; an option that is null or absent is not there
  */
 public record Settings(String origin, Map<String, Object> values) {
+
+    /** An option as it is there, whatever it is; dots lead into options inside it. */
+    Optional<Object> value(String path) {
+        int dot = path.indexOf('.');
+        return dot < 0 ? first(path) : inside(path.substring(0, dot)).value(path.substring(dot + 1));
+    }
 
     /** The first of these options that is there. */
     private Optional<Object> first(String... names) {
@@ -67,7 +75,10 @@ public record Settings(String origin, Map<String, Object> values) {
     /** A list; empty where the option is absent. */
     public List<Object> list(String... names) {
         Optional<Object> found = first(names);
-        return found.isPresent() && found.get() instanceof List<?> list ? List.copyOf(list) : List.of();
+        // Elements may be null, which List.copyOf refuses.
+        return found.isPresent() && found.get() instanceof List<?> list
+                ? Collections.unmodifiableList(new ArrayList<>(list))
+                : List.of();
     }
 
     /** A list of numbers; empty where the option is absent. */

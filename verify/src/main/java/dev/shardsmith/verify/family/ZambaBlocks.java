@@ -176,7 +176,7 @@ final class ZambaBlocks {
         double scale = 1 / Math.sqrt(headDim / 2.0);
         return new AttentionMixer(
                 parts.width(),
-                new AttentionMixer.Options(headDim, scale, true, rotary, Optional.empty(), false),
+                new AttentionMixer.Options(headDim, scale, true, rotary, false),
                 List.of(shard),
                 w.find("o_proj.bias"));
     }

@@ -3,6 +3,7 @@ package dev.shardsmith.verify.forward;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
@@ -28,16 +29,9 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param scale factor of the scores
      * @param causal whether a token sees only itself and those before it
      * @param rotary position embedding, if there is one
-     * @param headNorm norm of each query and key head, if there is one
      * @param outputGate whether what a head gives is multiplied by the sigmoid of a projected gate
      */
-    public record Options(
-            int headDim,
-            double scale,
-            boolean causal,
-            Optional<Rotary> rotary,
-            Optional<Norm> headNorm,
-            boolean outputGate) {
+    public record Options(int headDim, double scale, boolean causal, Optional<Rotary> rotary, boolean outputGate) {
         /** The rows of the input projection of a rank. */
         int rows(Shard shard) {
             return ((outputGate ? 2 : 1) * shard.heads() + 2 * shard.keyHeads()) * headDim + 2 * shard.mlp();
@@ -54,8 +48,8 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param inBias one per row of {@code inProj}
      * @param conv [(heads + 2·keyHeads)·headDim, kernel], without activation
      * @param convBias one per channel of the convolution
-     * @param queryNorm [headDim]
-     * @param keyNorm [headDim]
+     * @param queryNorm of each query head, over its channels
+     * @param keyNorm of each key head, over its channels
      * @param outProj [width, heads·headDim + mlp]
      */
     public record Shard(
@@ -66,8 +60,8 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
             Optional<WeightSource> inBias,
             Optional<WeightSource> conv,
             Optional<WeightSource> convBias,
-            Optional<WeightSource> queryNorm,
-            Optional<WeightSource> keyNorm,
+            Optional<PreNorm> queryNorm,
+            Optional<PreNorm> keyNorm,
             WeightSource outProj) {
         Shard mapped(WeightMap map) {
             return new Shard(
@@ -78,8 +72,8 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
                     map.of("in_proj.bias", inBias),
                     map.of("conv1d.weight", conv),
                     map.of("conv1d.bias", convBias),
-                    map.of("q_norm.weight", queryNorm),
-                    map.of("k_norm.weight", keyNorm),
+                    queryNorm.map(norm -> norm.mapped(map.under("q_norm."))),
+                    keyNorm.map(norm -> norm.mapped(map.under("k_norm."))),
                     map.of("out_proj.weight", outProj));
         }
 
@@ -137,15 +131,13 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
         return pass.linear(attended, shard.outProj(), Optional.empty());
     }
 
-    private Signal heads(Pass pass, Signal x, Optional<WeightSource> weight, int heads) throws IOException {
+    private Signal heads(Pass pass, Signal x, Optional<PreNorm> norm, int heads) throws IOException {
         Signal result = x;
-        if (options.headNorm().isPresent() && weight.isPresent()) {
-            List<WeightSource> repeated = new ArrayList<>();
-            for (int head = 0; head < heads; head++) {
-                repeated.add(weight.get());
-            }
-            Optional<WeightSource> all = Optional.of(WeightSource.concat(repeated));
-            result = pass.normalize(result, options.headNorm().get(), all, Optional.empty(), options.headDim());
+        if (norm.isPresent()) {
+            PreNorm own = norm.get();
+            WeightSource weight = WeightSource.concat(Collections.nCopies(heads, own.weight()));
+            Optional<WeightSource> bias = own.bias().map(one -> WeightSource.concat(Collections.nCopies(heads, one)));
+            result = pass.normalize(result, own.norm(), Optional.of(weight), bias, options.headDim());
         }
         if (options.rotary().isPresent()) {
             DeviceArray rotated = pass.own(pass.backend()

@@ -13,9 +13,21 @@ import java.util.Optional;
  * @param shared what is added to the norm's input, but not to the residual stream
  * @param norm in front of the mixers, if there is one
  * @param mixers what runs side by side; their results are added. Without any, the norm is all there is
+ * @param notRun why running it would not give what its framework computes, if that is so
  */
 public record Block(
-        int layer, String kind, Optional<SharedTransformer> shared, Optional<PreNorm> norm, List<Mixer> mixers) {
+        int layer,
+        String kind,
+        Optional<SharedTransformer> shared,
+        Optional<PreNorm> norm,
+        List<Mixer> mixers,
+        Optional<String> notRun) {
+
+    /** A branch that can be run. */
+    public Block(
+            int layer, String kind, Optional<SharedTransformer> shared, Optional<PreNorm> norm, List<Mixer> mixers) {
+        this(layer, kind, shared, norm, mixers, Optional.empty());
+    }
 
     /** A branch without a shared transformer. */
     public Block(int layer, String kind, PreNorm norm, List<Mixer> mixers) {
@@ -37,9 +49,16 @@ public record Block(
                         kind + " attention",
                         Optional.empty(),
                         Optional.empty(),
-                        List.of(transformer.attention())),
-                new Block(layer, kind + " mlp", transformer.mlpNorm(), List.of(transformer.feedForward())),
-                new Block(layer, kind, Optional.empty(), norm, mixers));
+                        List.of(transformer.attention()),
+                        notRun),
+                new Block(
+                        layer,
+                        kind + " mlp",
+                        Optional.empty(),
+                        Optional.of(transformer.mlpNorm()),
+                        List.of(transformer.feedForward()),
+                        notRun),
+                new Block(layer, kind, Optional.empty(), norm, mixers, notRun));
     }
 
     /** What the branch adds to the residual stream. */
@@ -77,18 +96,23 @@ public record Block(
         for (int i = 0; i < mixers.size(); i++) {
             changed.add(mixers.get(i).mapped(map.under("mixer " + i + " ")));
         }
-        return new Block(layer, kind, transformer, front, List.copyOf(changed));
+        return new Block(layer, kind, transformer, front, List.copyOf(changed), notRun);
     }
 
     /** The same with another norm. */
     public Block withNorm(PreNorm other) {
-        return new Block(layer, kind, shared, Optional.of(other), mixers);
+        return new Block(layer, kind, shared, Optional.of(other), mixers, notRun);
     }
 
     /** The same with one mixer replaced. */
     public Block withMixer(int index, Mixer other) {
         List<Mixer> changed = new ArrayList<>(mixers);
         changed.set(index, other);
-        return new Block(layer, kind, shared, norm, List.copyOf(changed));
+        return new Block(layer, kind, shared, norm, List.copyOf(changed), notRun);
+    }
+
+    /** The same, which cannot be run. */
+    public Block notRun(String reason) {
+        return new Block(layer, kind, shared, norm, mixers, Optional.of(reason));
     }
 }

@@ -10,14 +10,24 @@ import java.util.stream.IntStream;
  * @param top experts of a token
  * @param normalized whether the chosen weights are divided by their sum
  * @param scale factor of the weights
- * @param groups groups of experts; only the {@code topGroups} groups with the largest sums of their two best scores are
- *     considered
- * @param topGroups groups of a token
+ * @param groups of experts of which only some are considered
  */
-public record ExpertRouting(Scores scores, int top, boolean normalized, float scale, int groups, int topGroups) {
+public record ExpertRouting(Scores scores, int top, boolean normalized, float scale, Groups groups) {
     private static final double NORMALIZER_FLOOR = 1e-20;
     /** Standard deviations of a score that could change a choice. */
     private static final double AMBIGUITY = 32;
+
+    /**
+     * Equal groups of experts, the best of which a token may choose from.
+     *
+     * @param count groups of all experts
+     * @param top groups that are considered, those with the largest sums
+     * @param members how many of its best scores are the sum of a group
+     */
+    public record Groups(int count, int top, int members) {
+        /** All experts are considered. */
+        public static final Groups ALL = new Groups(1, 1, 1);
+    }
 
     /** What is made of logits. */
     public enum Scores {
@@ -33,7 +43,7 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
 
     /** The same experts and scores of another kind, with every expert in use. */
     ExpertRouting dealt() {
-        return new ExpertRouting(Scores.DEALT, top, false, scale, 1, 1);
+        return new ExpertRouting(Scores.DEALT, top, false, scale, Groups.ALL);
     }
 
     /**
@@ -74,10 +84,11 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
                 deal(choice, t, Math.min(tokens, experts), weights);
                 continue;
             }
-            dropWeakGroups(choice);
+            double gap = dropWeakGroups(choice);
             int[] order = descending(choice);
             double margin = AMBIGUITY * errors[t];
-            ambiguous[t] = top < experts && choice[order[top - 1]] - choice[order[top]] < margin;
+            ambiguous[t] = top < experts && choice[order[top - 1]] - choice[order[top]] < margin
+                    || gap < margin * groups.members();
             weigh(row, scored, order, weights, t * experts);
         }
         return new Choice(weights, experts, ambiguous, weightError);
@@ -113,21 +124,25 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         return scored;
     }
 
-    private void dropWeakGroups(double[] choice) {
-        if (topGroups >= groups) {
-            return;
+    /** Returns how much better the last group that is considered is than the first that is not. */
+    private double dropWeakGroups(double[] choice) {
+        if (groups.top() >= groups.count()) {
+            return Double.POSITIVE_INFINITY;
         }
-        int size = choice.length / groups;
-        double[] sums = new double[groups];
-        for (int g = 0; g < groups; g++) {
-            double[] members = Arrays.copyOfRange(choice, g * size, (g + 1) * size);
-            Arrays.sort(members);
-            sums[g] = members[size - 1] + (size > 1 ? members[size - 2] : 0);
+        int size = choice.length / groups.count();
+        double[] sums = new double[groups.count()];
+        for (int g = 0; g < sums.length; g++) {
+            double[] scored = Arrays.copyOfRange(choice, g * size, (g + 1) * size);
+            Arrays.sort(scored);
+            for (int best = 1; best <= Math.min(size, groups.members()); best++) {
+                sums[g] += scored[size - best];
+            }
         }
         int[] order = descending(sums);
-        for (int rank = topGroups; rank < groups; rank++) {
+        for (int rank = groups.top(); rank < sums.length; rank++) {
             Arrays.fill(choice, order[rank] * size, (order[rank] + 1) * size, Double.NEGATIVE_INFINITY);
         }
+        return sums[order[groups.top() - 1]] - sums[order[groups.top()]];
     }
 
     private void weigh(double[] logits, double[] scored, int[] order, double[] weights, int base) {

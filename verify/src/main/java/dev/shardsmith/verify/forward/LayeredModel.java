@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -91,6 +92,21 @@ public record LayeredModel(
                 predictors,
                 finalNorm.map(norm -> norm.mapped(map.under("final_norm."))),
                 head.stream().map(shard -> map.of("head.weight", shard)).toList(),
+                logitScale,
+                remainder);
+    }
+
+    /** The same with other blocks, those of multi-token prediction too. */
+    public LayeredModel mappedBlocks(UnaryOperator<Block> change) {
+        return new LayeredModel(
+                width,
+                embedding,
+                positions,
+                embeddingScale,
+                blocks.stream().map(change).toList(),
+                predictors.stream().map(change).toList(),
+                finalNorm,
+                head,
                 logitScale,
                 remainder);
     }
@@ -193,6 +209,14 @@ public record LayeredModel(
 
     /** Logits of a model of which a part is left out would be wrong; multi-token prediction comes after them. */
     private void refuseParts() throws CheckpointException {
+        for (Block block : blocks) {
+            if (block.notRun().isPresent()) {
+                throw CheckpointException.of(
+                        CheckpointException.Kind.UNSUPPORTED,
+                        "layer " + block.layer() + ", " + block.kind(),
+                        block.notRun().get());
+            }
+        }
         for (Remainder.NotRun part : remainder.notRun()) {
             if (!part.kind().equals("mtp")) {
                 throw CheckpointException.of(

@@ -4,6 +4,7 @@ import dev.shardsmith.formats.DType;
 import dev.shardsmith.verify.digest.ElementDecoder;
 import dev.shardsmith.verify.digest.ElementDecoder.Domain;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.Optional;
 
 /**
@@ -12,7 +13,7 @@ import java.util.Optional;
  * <p>Elements of one type are the same if their bits are; zeros of different sign and NaNs of different payload are not.
  * Elements of different types are the same if their values are, NaN being the same as NaN.
  *
- * <p>Not safe for use by several threads: it holds scratch space.
+ * <p>Not safe for use by several threads: it holds scratch space, and sums and counts until {@link #drainTo} is called.
  */
 public final class BlockComparer {
     private final ElementDecoder left;
@@ -41,19 +42,34 @@ public final class BlockComparer {
      * can be compared.
      */
     public static Optional<BlockComparer> of(DType left, DType right, Tolerance tolerance) {
+        return compares(left, right)
+                ? Optional.of(new BlockComparer(
+                        ElementDecoder.of(left).orElseThrow(),
+                        ElementDecoder.of(right).orElseThrow(),
+                        tolerance))
+                : Optional.empty();
+    }
+
+    /** Whether there is a comparer for two types. */
+    static boolean compares(DType left, DType right) {
         Optional<ElementDecoder> leftDecoder = ElementDecoder.of(left);
         Optional<ElementDecoder> rightDecoder = ElementDecoder.of(right);
-        if (leftDecoder.isEmpty()
-                || rightDecoder.isEmpty()
-                || leftDecoder.get().perElement() != rightDecoder.get().perElement()) {
-            return Optional.empty();
-        }
-        return Optional.of(new BlockComparer(leftDecoder.get(), rightDecoder.get(), tolerance));
+        return leftDecoder.isPresent()
+                && rightDecoder.isPresent()
+                && leftDecoder.get().perElement() == rightDecoder.get().perElement();
     }
 
     /** The type in whose units in the last place differences are counted: the one with fewer mantissa bits. */
     public DType ulpType() {
         return scale.dtype();
+    }
+
+    DType leftType() {
+        return left.dtype();
+    }
+
+    DType rightType() {
+        return right.dtype();
     }
 
     /** Values that one element holds. */
@@ -62,7 +78,8 @@ public final class BlockComparer {
     }
 
     /**
-     * Compares the {@code elements} elements at the start of two blocks and adds what is found to {@code result}.
+     * Compares the {@code elements} elements at the start of two blocks. What is found is in {@code result} once
+     * {@link #drainTo} is called for the same one.
      *
      * @param firstElement the logical index of the blocks' first element
      */
@@ -82,6 +99,10 @@ public final class BlockComparer {
                 compareValues(leftBlock, rightBlock, first, count, index, result);
             }
         }
+    }
+
+    /** Adds to a result what was found since the last call; then this comparer serves for other blocks. */
+    public void drainTo(TensorComparison result) {
         sums.drainTo(result);
         fast.ifPresent(pairs -> pairs.drainTo(result));
     }
@@ -103,7 +124,10 @@ public final class BlockComparer {
         if (fast.isEmpty() || !fast.get().addSame(block, first, count)) {
             left.doubles(block, first, count, leftDoubles);
             dropInfinite(leftDoubles, leftDoubles, count);
-            sums.addSame(leftDoubles, count);
+            Arrays.fill(leftDoubles, count, leftDoubles.length, 0);
+            for (int from = 0; from < count; from += FloatChunk.ROW) {
+                sums.addSame(Arrays.copyOfRange(leftDoubles, from, from + FloatChunk.ROW));
+            }
         }
     }
 
@@ -135,7 +159,12 @@ public final class BlockComparer {
 
     private void addPairs(int count) {
         dropInfinite(leftDoubles, rightDoubles, count);
-        sums.add(leftDoubles, rightDoubles, count);
+        Arrays.fill(leftDoubles, count, leftDoubles.length, 0);
+        Arrays.fill(rightDoubles, count, rightDoubles.length, 0);
+        for (int from = 0; from < count; from += FloatChunk.ROW) {
+            int to = from + FloatChunk.ROW;
+            sums.add(Arrays.copyOfRange(leftDoubles, from, to), Arrays.copyOfRange(rightDoubles, from, to));
+        }
     }
 
     /** Sets to 0 the pairs of which one value is not finite: they have no part in the sums. */

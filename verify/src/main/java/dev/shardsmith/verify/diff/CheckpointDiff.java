@@ -23,11 +23,13 @@ public final class CheckpointDiff {
 
     private final DiffOptions options;
     private final LongConsumer progress;
+    private final Comparers comparers;
 
     /** A comparison; {@code progress} is told the bytes of each tensor of the left side that is done. */
     public CheckpointDiff(DiffOptions options, LongConsumer progress) {
         this.options = options;
         this.progress = progress;
+        this.comparers = new Comparers(options.tolerance());
     }
 
     /** Bytes of the left side's tensors that will be compared, for a progress meter. */
@@ -71,10 +73,10 @@ public final class CheckpointDiff {
                 continue;
             }
             if (tensor.bytes() <= SMALL && other.bytes() <= SMALL) {
-                small.add(() -> TensorPair.of(tensor, other, options).compareHere());
+                small.add(() -> TensorPair.of(tensor, other, options, comparers).compareHere());
             } else {
                 take(small, done, work);
-                done.add(TensorPair.of(tensor, other, options).compareOn(work));
+                done.add(TensorPair.of(tensor, other, options, comparers).compareOn(work));
                 progress.accept(tensor.bytes());
             }
         }

@@ -1,14 +1,19 @@
 package dev.shardsmith.verify.diff;
 
 import dev.shardsmith.verify.digest.ElementDecoder;
-import dev.shardsmith.verify.digest.FloatBits;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 
-/** Loads values of any type whose values are floats; the lanes are in the order of the elements. */
+/** Loads values of any type whose values are floats. */
 final class DecodedFloats implements FloatLoader {
     private final ElementDecoder decoder;
     private final UlpScale scale;
     private final boolean signOfZeroCounts;
+    private final float[] decoded = new float[ElementDecoder.CHUNK];
+    private final ByteBuffer bytes =
+            ByteBuffer.allocate(ElementDecoder.CHUNK * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final FloatBuffer floats = bytes.asFloatBuffer();
 
     /**
      * A loader.
@@ -23,28 +28,27 @@ final class DecodedFloats implements FloatLoader {
     }
 
     @Override
-    public boolean load(ByteBuffer block, int first, int count, FloatChunk chunk) {
-        decoder.floats(block, first, count, chunk.values);
-        chunk.setBits(count);
-        if (!FloatBits.areFinite(chunk.bits, count)) {
-            return false;
-        }
-        scale.number(chunk.values, chunk.bits, count, chunk.numbers);
-        if (!signOfZeroCounts) {
-            clearNegativeZeros(chunk.bits, count);
-        }
-        return true;
-    }
-
-    private static void clearNegativeZeros(int[] bits, int count) {
-        for (int i = 0; i < count; i++) {
-            int magnitude = bits[i] << 1;
-            bits[i] &= (magnitude | -magnitude) >> 31;
-        }
+    public FloatLayout layout() {
+        return FloatLayout.SINGLE;
     }
 
     @Override
-    public int lane(int position, int count) {
-        return position;
+    public void load(ByteBuffer block, int first, int count, FloatChunk chunk) {
+        decoder.floats(block, first, count, decoded);
+        floats.put(0, decoded, 0, count);
+        chunk.take(bytes.clear().limit(count * Float.BYTES), count);
+        for (int row = 0; row < chunk.wordRows(); row++) {
+            scale.number(chunk.words[row], chunk.numbers[row]);
+            if (!signOfZeroCounts) {
+                clearNegativeZeros(chunk.words[row]);
+            }
+        }
+    }
+
+    private static void clearNegativeZeros(int[] bits) {
+        for (int i = 0; i < FloatChunk.ROW; i++) {
+            int magnitude = bits[i] << 1;
+            bits[i] &= (magnitude | -magnitude) >> 31;
+        }
     }
 }

@@ -1,48 +1,43 @@
 package dev.shardsmith.verify.diff;
 
-import dev.shardsmith.verify.digest.ElementDecoder;
-
 /**
  * Sums of products of two sides, for norms, the cosine and the root mean square of the difference.
  *
- * <p>Each place of a chunk has a partial sum of its own, so that the loops have no chain of additions and become vector
+ * <p>Each place of a row has a partial sum of its own, so that the loops have no chain of additions and become vector
  * instructions. The order of the additions is fixed: the result depends neither on the machine nor on the threads.
  *
  * <p>All values have to be finite.
  */
 final class LaneSums {
-    private final double[] products = new double[ElementDecoder.CHUNK];
-    private final double[] leftSquares = new double[ElementDecoder.CHUNK];
-    private final double[] rightSquares = new double[ElementDecoder.CHUNK];
-    private final double[] squaredDifferences = new double[ElementDecoder.CHUNK];
-    private final double[] bothSquares = new double[ElementDecoder.CHUNK];
+    private static final int ROW = FloatChunk.ROW;
 
-    /** Places in use since the sums began: all the others are 0. */
-    private int used;
+    private final double[] products = new double[ROW];
+    private final double[] leftSquares = new double[ROW];
+    private final double[] rightSquares = new double[ROW];
+    private final double[] squaredDifferences = new double[ROW];
+    private final double[] bothSquares = new double[ROW];
 
-    /** Adds {@code count} pairs. */
-    void add(double[] left, double[] right, int count) {
-        used = Math.max(used, count);
-        products(left, right, count, products);
-        products(left, left, count, leftSquares);
-        products(right, right, count, rightSquares);
-        differences(left, right, count, squaredDifferences);
+    /** Adds a row of pairs. */
+    void add(double[] left, double[] right) {
+        products(left, right, products);
+        products(left, left, leftSquares);
+        products(right, right, rightSquares);
+        differences(left, right, squaredDifferences);
     }
 
-    /** Adds {@code count} values that are the same on both sides. */
-    void addSame(double[] values, int count) {
-        used = Math.max(used, count);
-        products(values, values, count, bothSquares);
+    /** Adds a row of values that are the same on both sides. */
+    void addSame(double[] values) {
+        products(values, values, bothSquares);
     }
 
-    private static void products(double[] left, double[] right, int count, double[] sums) {
-        for (int i = 0; i < count; i++) {
+    private static void products(double[] left, double[] right, double[] sums) {
+        for (int i = 0; i < ROW; i++) {
             sums[i] += left[i] * right[i];
         }
     }
 
-    private static void differences(double[] left, double[] right, int count, double[] sums) {
-        for (int i = 0; i < count; i++) {
+    private static void differences(double[] left, double[] right, double[] sums) {
+        for (int i = 0; i < ROW; i++) {
             double difference = left[i] - right[i];
             sums[i] += difference * difference;
         }
@@ -55,12 +50,11 @@ final class LaneSums {
         result.leftSquares += drain(leftSquares) + same;
         result.rightSquares += drain(rightSquares) + same;
         result.squaredDifferences += drain(squaredDifferences);
-        used = 0;
     }
 
-    private double drain(double[] sums) {
+    private static double drain(double[] sums) {
         double total = 0;
-        for (int i = 0; i < used; i++) {
+        for (int i = 0; i < ROW; i++) {
             total += sums[i];
             sums[i] = 0;
         }

@@ -24,13 +24,13 @@ final class PairComparer {
 
     private final TensorReading left;
     private final TensorReading right;
-    private final Tolerance tolerance;
+    private final Comparers comparers;
     private final AtomicBoolean foundDifference = new AtomicBoolean();
 
-    PairComparer(TensorReading left, TensorReading right, Tolerance tolerance) {
+    PairComparer(TensorReading left, TensorReading right, Comparers comparers) {
         this.left = left;
         this.right = right;
-        this.tolerance = tolerance;
+        this.comparers = comparers;
     }
 
     private long spans() {
@@ -52,7 +52,7 @@ final class PairComparer {
         for (long span = 0; span < spans(); span++) {
             whole.merge(values(span));
         }
-        return Optional.of(whole);
+        return Optional.of(whole.complete());
     }
 
     /** Compares on several threads; empty if all bits are the same. */
@@ -65,7 +65,7 @@ final class PairComparer {
         }
         TensorComparison whole = new TensorComparison();
         work.inOrder(tasks(span -> () -> values(span)), whole::merge);
-        return Optional.of(whole);
+        return Optional.of(whole.complete());
     }
 
     private <T> Iterator<Callable<T>> tasks(LongFunction<Callable<T>> task) {
@@ -99,7 +99,7 @@ final class PairComparer {
         ByteBuffer a = left.buffer(reader, 0);
         ByteBuffer b = cut.buffer(reader, 1);
         TensorComparison result = new TensorComparison();
-        Optional<BlockComparer> comparer = BlockComparer.of(left.dtype(), right.dtype(), tolerance);
+        Optional<BlockComparer> comparer = comparers.take(left.dtype(), right.dtype());
         long end = Math.min(left.grid().blocks(), (span + 1) * SPAN);
         for (long block = span * SPAN; block < end; block++) {
             left.read(reader, block, a);
@@ -111,6 +111,10 @@ final class PairComparer {
             } else {
                 RawBits.compare(a, b, elements, first, result);
             }
+        }
+        if (comparer.isPresent()) {
+            comparer.get().drainTo(result);
+            comparers.giveBack(comparer.get());
         }
         return result;
     }

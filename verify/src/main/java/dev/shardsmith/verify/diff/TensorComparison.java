@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.diff;
 
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -12,6 +13,8 @@ public final class TensorComparison {
     /** Worst elements that are kept. */
     public static final int WORST = 5;
 
+    private static final int ULPS = 65;
+
     long values;
     long differing;
     long beyond;
@@ -20,7 +23,7 @@ public final class TensorComparison {
     double maxAbs;
     double maxRel;
     long maxUlp;
-    final long[] ulps = new long[65];
+    long[] ulps = new long[ULPS];
     double squaredDifferences;
     double dot;
     double leftSquares;
@@ -45,6 +48,17 @@ public final class TensorComparison {
         leftSquares += next.leftSquares;
         rightSquares += next.rightSquares;
         worst.addAll(next.worst);
+    }
+
+    /** Lets go of what is needed only while values are added: there may be a million results. Nothing can be added then. */
+    TensorComparison complete() {
+        int used = ULPS;
+        while (used > 0 && ulps[used - 1] == 0) {
+            used--;
+        }
+        ulps = Arrays.copyOf(ulps, used);
+        worst.complete();
+        return this;
     }
 
     /** Number of values compared. */
@@ -92,7 +106,7 @@ public final class TensorComparison {
      * entry {@code k} those from 2^(k-1) to 2^k - 1 units.
      */
     public long[] ulpHistogram() {
-        return ulps.clone();
+        return Arrays.copyOf(ulps, ULPS);
     }
 
     /** The root of the mean squared difference. */

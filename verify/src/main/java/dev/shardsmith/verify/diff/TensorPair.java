@@ -23,8 +23,9 @@ final class TensorPair {
         this.note = note;
     }
 
-    /** Gets the readings ready; with a true vocabulary, without the rows of padding. */
-    static TensorPair of(LogicalTensor left, LogicalTensor right, DiffOptions options) throws IOException {
+    /** Gets the readings ready, for one of {@code comparers}; with a true vocabulary, without the rows of padding. */
+    static TensorPair of(LogicalTensor left, LogicalTensor right, DiffOptions options, Comparers comparers)
+            throws IOException {
         Shape leftShape = left.shape();
         Shape rightShape = right.shape();
         boolean cut = options.trueVocabulary().isPresent()
@@ -48,17 +49,14 @@ final class TensorPair {
         }
         TensorReading leftReading = TensorReading.of(left);
         TensorReading rightReading = TensorReading.of(right);
-        if (left.dtype() != right.dtype()
-                && BlockComparer.of(left.dtype(), right.dtype(), options.tolerance())
-                        .isEmpty()) {
+        if (left.dtype() != right.dtype() && !BlockComparer.compares(left.dtype(), right.dtype())) {
             return new TensorPair(left, right, Optional.empty(), types(left.dtype(), right.dtype()));
         }
         if (cut) {
             leftReading = leftReading.firstRows(leftShape.size(0));
             rightReading = rightReading.firstRows(rightShape.size(0));
         }
-        return new TensorPair(
-                left, right, Optional.of(new PairComparer(leftReading, rightReading, options.tolerance())), note);
+        return new TensorPair(left, right, Optional.of(new PairComparer(leftReading, rightReading, comparers)), note);
     }
 
     private static String shapes(LogicalTensor left, LogicalTensor right) {

@@ -11,6 +11,6 @@ public final class TensorPairs {
 
     /** How they differ, exactly; empty if all bits are the same. Done on the calling thread. */
     public static Optional<TensorComparison> compare(LogicalTensor left, LogicalTensor right) throws IOException {
-        return new PairComparer(TensorReading.of(left), TensorReading.of(right), Tolerance.EXACT).here();
+        return new PairComparer(TensorReading.of(left), TensorReading.of(right), new Comparers(Tolerance.EXACT)).here();
     }
 }

@@ -72,31 +72,30 @@ final class UlpScale {
         }
     }
 
-    /** The numbers of {@code count} values that are floats and finite, {@code bits} being theirs. */
-    void number(float[] values, int[] bits, int count, int[] out) {
+    /** The numbers of values that are floats and finite, as many as there are bits. */
+    void number(int[] bits, int[] out) {
         switch (dtype) {
             case F32, C64 -> {
-                for (int i = 0; i < count; i++) {
+                for (int i = 0; i < FloatChunk.ROW; i++) {
                     out[i] = signed(bits[i] & 0x7fffffff, bits[i]);
                 }
             }
             case BF16 -> {
-                for (int i = 0; i < count; i++) {
+                for (int i = 0; i < FloatChunk.ROW; i++) {
                     int magnitude = bits[i] & 0x7fffffff;
                     out[i] = signed((magnitude + 0x7fff + (magnitude >>> 16 & 1)) >>> 16, bits[i]);
                 }
             }
             case F16, C32, F4_E2M1FN_X2, F8_E4M3FN, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ, F8_E8M0FNU, F64, C128 ->
-                each(values, count, out);
-            case F6_E2M3, F6_E3M2, QUINT4X2, QUINT2X4, BITS8, BITS16, BITS1X8, BITS2X4, BITS4X2 ->
-                each(values, count, out);
-            case BOOL, I8, U8, QINT8, QUINT8, I16, U16, I32, U32, QINT32, I64, U64 -> each(values, count, out);
+                each(bits, out);
+            case F6_E2M3, F6_E3M2, QUINT4X2, QUINT2X4, BITS8, BITS16, BITS1X8, BITS2X4, BITS4X2 -> each(bits, out);
+            case BOOL, I8, U8, QINT8, QUINT8, I16, U16, I32, U32, QINT32, I64, U64 -> each(bits, out);
         }
     }
 
-    private void each(float[] values, int count, int[] out) {
-        for (int i = 0; i < count; i++) {
-            out[i] = (int) number(values[i]);
+    private void each(int[] bits, int[] out) {
+        for (int i = 0; i < bits.length; i++) {
+            out[i] = (int) number(Float.intBitsToFloat(bits[i]));
         }
     }
 

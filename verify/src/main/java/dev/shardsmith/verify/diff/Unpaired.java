@@ -94,7 +94,10 @@ final class Unpaired {
                 .filter(other -> Likeness.of(other).equals(Likeness.of(tensor)))
                 .findFirst();
         return embedding.isPresent()
-                && new PairComparer(TensorReading.of(tensor), TensorReading.of(embedding.get()), Tolerance.EXACT)
+                && new PairComparer(
+                                TensorReading.of(tensor),
+                                TensorReading.of(embedding.get()),
+                                new Comparers(Tolerance.EXACT))
                         .here()
                         .isEmpty();
     }

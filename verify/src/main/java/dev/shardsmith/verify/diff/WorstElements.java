@@ -6,7 +6,7 @@ import java.util.List;
 /** The few worst elements seen so far, worst first; of equally bad ones those with the lowest index. */
 final class WorstElements {
     private final int limit;
-    private final List<WorstElement> worst = new ArrayList<>();
+    private List<WorstElement> worst = new ArrayList<>(0);
     private double threshold = -1;
 
     WorstElements(int limit) {
@@ -37,6 +37,11 @@ final class WorstElements {
 
     void addAll(WorstElements others) {
         others.worst.forEach(this::add);
+    }
+
+    /** Keeps the elements in little room; none can be added then. */
+    void complete() {
+        worst = List.copyOf(worst);
     }
 
     List<WorstElement> list() {

@@ -30,7 +30,9 @@ class BlockComparerTest {
     private static TensorComparison compare(
             DType left, ByteBuffer a, DType right, ByteBuffer b, int elements, Tolerance tolerance) {
         TensorComparison result = new TensorComparison();
-        BlockComparer.of(left, right, tolerance).orElseThrow().compare(a, b, elements, 0, result);
+        BlockComparer comparer = BlockComparer.of(left, right, tolerance).orElseThrow();
+        comparer.compare(a, b, elements, 0, result);
+        comparer.drainTo(result);
         return result;
     }
 
@@ -283,6 +285,7 @@ class BlockComparerTest {
                     .orElseThrow();
             TensorComparison first = new TensorComparison();
             comparer.compare(floats(left), floats(right), cut, 0, first);
+            comparer.drainTo(first);
             TensorComparison second = new TensorComparison();
             comparer.compare(
                     floats(left).position(cut * 4).slice(),
@@ -290,6 +293,7 @@ class BlockComparerTest {
                     count - cut,
                     cut,
                     second);
+            comparer.drainTo(second);
             merged.merge(first);
             merged.merge(second);
             assertThat(merged.worst()).isEqualTo(whole.worst());

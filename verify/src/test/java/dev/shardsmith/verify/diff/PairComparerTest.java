@@ -23,13 +23,15 @@ class PairComparerTest {
             random.nextBytes(elements);
             LogicalTensor left = RandomTensors.scatter("t", dtype, shape, elements, random);
             LogicalTensor same = RandomTensors.scatter("t", dtype, shape, elements, random);
-            assertThat(new PairComparer(TensorReading.of(left), TensorReading.of(same), Tolerance.EXACT).here())
+            assertThat(new PairComparer(TensorReading.of(left), TensorReading.of(same), new Comparers(Tolerance.EXACT))
+                            .here())
                     .isEmpty();
             int flipped = random.nextInt(elements.length);
             byte[] changed = elements.clone();
             changed[flipped] ^= (byte) (1 << random.nextInt(8));
             LogicalTensor right = RandomTensors.scatter("t", dtype, shape, changed, random);
-            TensorComparison found = new PairComparer(TensorReading.of(left), TensorReading.of(right), Tolerance.EXACT)
+            TensorComparison found = new PairComparer(
+                            TensorReading.of(left), TensorReading.of(right), new Comparers(Tolerance.EXACT))
                     .here()
                     .orElseThrow();
             assertThat(found.differing()).isEqualTo(1);
@@ -59,7 +61,7 @@ class PairComparerTest {
         for (int workers = 1; workers <= 3; workers++) {
             try (OrderedWork work = new OrderedWork(workers)) {
                 results[workers - 1] = new PairComparer(
-                                TensorReading.of(left), TensorReading.of(right), Tolerance.EXACT)
+                                TensorReading.of(left), TensorReading.of(right), new Comparers(Tolerance.EXACT))
                         .on(work)
                         .orElseThrow();
             }
@@ -71,8 +73,9 @@ class PairComparerTest {
         assertThat(results[0].differing()).isBetween(40L, 50L);
         try (OrderedWork work = new OrderedWork(2)) {
             LogicalTensor again = RandomTensors.scatter("t", DType.F32, shape, elements, Cases.random(5));
-            Optional<TensorComparison> same =
-                    new PairComparer(TensorReading.of(left), TensorReading.of(again), Tolerance.EXACT).on(work);
+            Optional<TensorComparison> same = new PairComparer(
+                            TensorReading.of(left), TensorReading.of(again), new Comparers(Tolerance.EXACT))
+                    .on(work);
             assertThat(same).isEmpty();
         }
     }

@@ -1,0 +1,70 @@
+package dev.shardsmith.verify.diff;
+
+import dev.shardsmith.formats.DType;
+import java.util.Optional;
+
+/**
+ * How a floating-point type lies in words, so that whole arrays of words can be worked on.
+ *
+ * <p>A 32-bit word holds one value or two. A value's bits at the top of a 64-bit word, shifted right by the difference in the
+ * width of the exponents, are those of a {@code double}: the value times a power of two, exactly, subnormals included.
+ */
+enum FloatLayout {
+    BRAIN(16, 8),
+    HALF(16, 5),
+    SINGLE(32, 8);
+
+    /** Bits of one value. */
+    final int bits;
+
+    /** How far to the right the exponent of a {@code double} lies. */
+    final int shift;
+
+    /** The bits of a {@code double} that are set from a value. */
+    final long mask;
+
+    /** What the shifted value has to be multiplied by. */
+    final double scale;
+
+    /** The exponent of each value of a word. */
+    final int exponents;
+
+    /** The lowest bit of each exponent: added to an exponent of ones, it carries into the sign. */
+    final int exponentUnits;
+
+    /** The sign of each value of a word. */
+    final int signs;
+
+    FloatLayout(int bits, int exponentBits) {
+        int mantissaBits = bits - 1 - exponentBits;
+        this.bits = bits;
+        this.shift = 11 - exponentBits;
+        this.mask = Long.MIN_VALUE | (((1L << (bits - 1)) - 1) << (64 - bits)) >>> shift;
+        // The bias of a double's exponent is 1023.
+        this.scale = Math.scalb(1.0, 1023 - ((1 << (exponentBits - 1)) - 1));
+        this.exponents = inEach(((1 << exponentBits) - 1) << mantissaBits);
+        this.exponentUnits = inEach(1 << mantissaBits);
+        this.signs = inEach(1 << (bits - 1));
+    }
+
+    private int inEach(int part) {
+        return bits == 32 ? part : part << 16 | part;
+    }
+
+    /** The layout of a type; empty if it is none of these. */
+    static Optional<FloatLayout> of(DType dtype) {
+        return switch (dtype) {
+            case BF16 -> Optional.of(BRAIN);
+            case F16, C32 -> Optional.of(HALF);
+            case F32, C64 -> Optional.of(SINGLE);
+            case F64, C128, F8_E4M3FN, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ, F8_E8M0FNU, F4_E2M1FN_X2 -> Optional.empty();
+            case F6_E2M3, F6_E3M2, QUINT4X2, QUINT2X4, BITS8, BITS16, BITS1X8, BITS2X4, BITS4X2 -> Optional.empty();
+            case BOOL, I8, U8, QINT8, QUINT8, I16, U16, I32, U32, QINT32, I64, U64 -> Optional.empty();
+        };
+    }
+
+    /** Values in one 32-bit word. */
+    int perWord() {
+        return 32 / bits;
+    }
+}

@@ -58,7 +58,8 @@ final class ConvertCommand implements Command {
         ConversionFlags.ALL.forEach(options::addOption);
         options.addOption(Flags.flag("dry-run", "print the plan and write nothing"));
         options.addOption(Flags.value("plan", "FILE", "carry out this plan, made by the plan command"));
-        Execution.FLAGS.forEach(options::addOption);
+        Execution.WRITING.forEach(options::addOption);
+        options.addOption(Execution.DAMAGED);
         options.addOption(Flags.value(
                 "verify",
                 "none|read-back|forward",
@@ -101,6 +102,7 @@ final class ConvertCommand implements Command {
             ConversionOptions wanted = ConversionFlags.read(line);
             Plan plan = Conversion.plan(source, wanted);
             SavedOptions.check(source, wanted, out);
+            UnmatchedNames.warn(out, line, source, wanted);
             ExecutionOptions checked = options.withSourceCheck(source.files()::verifyUnchanged);
             return carryOut(plan, destination, checked, line, out);
         }

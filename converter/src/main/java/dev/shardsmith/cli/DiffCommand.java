@@ -14,9 +14,11 @@ import dev.shardsmith.verify.inspect.TensorSurvey;
 import dev.shardsmith.verify.report.DiffReport;
 import dev.shardsmith.verify.report.HtmlReport;
 import java.io.IOException;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.commons.cli.Options;
 
 /** {@code shardsmith diff A B}: compares two checkpoints of any layouts, tensor by tensor. */
@@ -83,6 +85,10 @@ final class DiffCommand implements Command {
                         "no tensor of either checkpoint matches " + String.join(", ", line.values("tensors"))
                                 + ": nothing was compared");
             }
+            Set<String> names = new LinkedHashSet<>(left.tensors().keySet());
+            names.addAll(right.tensors().keySet());
+            UnmatchedNames.warn(out, "tensors", line.values("tensors"), names);
+            UnmatchedNames.warn(out, "ignore", line.values("ignore"), names);
             if (html.isPresent()) {
                 List<TensorSurvey> surveys = Surveys.of(compared(left, result), options.workers(), out);
                 HtmlReport.write(DiffReport.of(left, right, result, surveys, Version.line()), html.get());

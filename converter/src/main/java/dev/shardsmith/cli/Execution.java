@@ -13,19 +13,21 @@ import org.apache.commons.cli.Option;
 /** How a conversion is carried out, as options: {@code convert} and {@code sample} share them. */
 final class Execution {
     /** Options of every command that writes a checkpoint. */
-    static final List<Option> FLAGS = List.of(
+    static final List<Option> WRITING = List.of(
             Flags.flag("resume", "go on where an earlier run was interrupted"),
             Flags.flag("force", "replace what is at the destination, once the new one is complete"),
             Flags.value("workers", "N", "threads that move data; up to 8 if not given"),
-            Flags.value(
-                    "damaged",
-                    "refuse|copy",
-                    "what to do about source data whose recorded checksum is another; refuse if not given"),
             Flags.value("memory", "SIZE", "buffers of all threads together, such as 64M"),
             Flags.value(
                     "task",
                     "i/n|auto",
                     "do part i of n, counted from 0; auto asks Slurm, MPI, torchrun or Kubernetes for both"));
+
+    /** For commands that read a checkpoint, too. */
+    static final Option DAMAGED = Flags.value(
+            "damaged",
+            "refuse|copy",
+            "what to do about source data whose recorded checksum is another; refuse if not given");
 
     private Execution() {}
 

@@ -86,6 +86,10 @@ final class InspectCommand implements Command {
                     .filter(tensor ->
                             names.map(glob -> glob.matches(tensor.name())).orElse(true))
                     .toList();
+            if (tensors.isEmpty()) {
+                UnmatchedNames.warn(
+                        out, "tensors", line.value("tensors").stream().toList(), List.of());
+            }
             Optional<List<TensorSurvey>> surveys =
                     line.has("stats") ? Optional.of(Surveys.of(tensors, workers, out)) : Optional.empty();
             surveys.ifPresent(found -> Surveys.warnings(found).forEach(out::warn));

@@ -60,6 +60,7 @@ final class PlanCommand implements Command {
             ConversionOptions wanted = ConversionFlags.read(line);
             Plan plan = Conversion.plan(source, wanted);
             SavedOptions.check(source, wanted, out);
+            UnmatchedNames.warn(out, line, source, wanted);
             PlanCodec.write(plan, file);
             PlanReport report = new PlanReport(plan);
             if (line.has("json")) {

@@ -72,7 +72,7 @@ final class SampleCommand implements Command {
                 Flags.value("vpp", "N", "virtual stages of each pipeline rank"),
                 Flags.value("ep", "N", "expert-parallel size"),
                 Flags.value("etp", "N", "tensor-parallel size of the experts"));
-        Execution.FLAGS.forEach(options::addOption);
+        Execution.WRITING.forEach(options::addOption);
         options.addOption(Flags.json());
         return options;
     }

@@ -88,6 +88,9 @@ final class ValidateCommand implements Command {
     private static ValidateOptions options(Arguments line) throws UsageException, IOException {
         ValidateOptions usual = ValidateOptions.defaults();
         Optional<Path> script = line.file("launch");
+        if (line.has("env") && script.isEmpty()) {
+            throw new UsageException("--env sets variables of a launch script; give --launch FILE");
+        }
         OptionalInt workers = line.number("workers", 1);
         return new ValidateOptions(
                 line.value("pattern"),

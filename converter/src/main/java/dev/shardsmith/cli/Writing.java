@@ -7,6 +7,7 @@ import dev.shardsmith.reshard.execute.ExecutionReport;
 import dev.shardsmith.reshard.execute.PlanExecutor;
 import dev.shardsmith.reshard.plan.Plan;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 
@@ -16,9 +17,18 @@ final class Writing {
 
     /** Writes the target, with progress; what is odd becomes a warning. */
     static ExecutionReport execute(Plan plan, Path destination, ExecutionOptions options, Out out) throws IOException {
+        boolean unfinished = Files.exists(PlanExecutor.partial(destination));
         ExecutionReport report;
-        try (ProgressMeter meter = out.progress("write", plan.bytes())) {
+        try (Interruption watch = Interruption.of(destination, out);
+                ProgressMeter meter = out.progress("write", plan.bytes())) {
             report = PlanExecutor.execute(plan, destination, options.withProgress(meter::moveTo));
+        }
+        boolean anew = report.outcome() == ExecutionReport.Outcome.PUBLISHED && report.bytesResumed() == 0;
+        if (unfinished
+                && anew
+                && options.start() == ExecutionOptions.Start.FRESH
+                && options.task().count() == 1) {
+            out.note("an unfinished run had left " + PlanExecutor.partial(destination) + "; it was started again");
         }
         report.overflows()
                 .forEach((tensor, count) ->
@@ -35,6 +45,11 @@ final class Writing {
         String rate = report.seconds() > 0
                 ? ", " + ByteSize.format((long) (report.bytesWritten() / report.seconds())) + "/s"
                 : "";
+        long all = report.bytesWritten() + report.bytesResumed();
+        if (report.bytesResumed() > 0) {
+            out.line("%-10s %s of %s were done"
+                    .formatted("resumed", ByteSize.format(report.bytesResumed()), ByteSize.format(all)));
+        }
         String time = String.format(Locale.ROOT, "%.2f s", report.seconds());
         out.line(
                 switch (report.outcome()) {

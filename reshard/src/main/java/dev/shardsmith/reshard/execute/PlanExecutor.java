@@ -38,6 +38,11 @@ public final class PlanExecutor {
                 .run(plan, destination, options);
     }
 
+    /** The hidden folder beside a destination in which the target grows, whether it is there or not. */
+    public static Path partial(Path destination) {
+        return PartialFolder.of(destination.toAbsolutePath().normalize());
+    }
+
     ExecutionReport run(Plan plan, Path destination, ExecutionOptions options) throws IOException {
         long start = System.nanoTime();
         Path target = TargetPaths.real(destination);

@@ -125,6 +125,10 @@ final class MegatronGoal {
         if (!mixture && expert > 1) {
             throw refused("the model has no experts, so --ep " + expert + " has nothing to divide");
         }
+        if (!mixture && options.expertTensor().orElse(1) > 1) {
+            throw refused("the model has no experts, so --etp "
+                    + options.expertTensor().getAsInt() + " has nothing to divide");
+        }
         // Experts that are divided as dense layers are stay so; others keep their size where the layout has names for
         // it.
         boolean keeps = from.expertTensor() != from.tensor()

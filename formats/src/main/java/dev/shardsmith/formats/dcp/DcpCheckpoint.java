@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -122,12 +123,21 @@ public final class DcpCheckpoint {
         return folder;
     }
 
-    /** The tensors in the order of the metadata. */
+    /** The tensors in the order of the metadata; a view, as there may be a million. */
     public List<DcpTensor> tensors() {
-        return IntStream.range(0, metadata.size())
-                .filter(metadata::isTensor)
-                .mapToObj(entry -> new DcpTensor(this, entry))
-                .toList();
+        int[] entries =
+                IntStream.range(0, metadata.size()).filter(metadata::isTensor).toArray();
+        return new AbstractList<>() {
+            @Override
+            public DcpTensor get(int index) {
+                return new DcpTensor(DcpCheckpoint.this, entries[index]);
+            }
+
+            @Override
+            public int size() {
+                return entries.length;
+            }
+        };
     }
 
     /** The tensor of a name. */

@@ -32,6 +32,8 @@ final class DcpMetadata {
     private final Map<String, Shape> originalShapes;
     private final List<DcpFinding> findings;
     private final DcpOrigin origin;
+    /** Shapes that were asked for lately, by where they lie: many tensors share few. */
+    private final KnownShape[] shapes = new KnownShape[1 << 10];
 
     DcpMetadata(DcpMetadataBuilder from) {
         this.source = from.source;
@@ -48,6 +50,8 @@ final class DcpMetadata {
         this.findings = from.findings;
         this.origin = from.origin;
     }
+
+    private record KnownShape(int at, Shape shape) {}
 
     /** An element type, or the name of one that is not known; both empty for an object. */
     record DcpDType(DType known, String name) {}
@@ -85,7 +89,15 @@ final class DcpMetadata {
     }
 
     Shape shape(int entry) {
-        return Shape.of(geometry.copy((int) entries.get(entry * DcpMetadataBuilder.ENTRY_FIELDS), rank(entry)));
+        int at = (int) entries.get(entry * DcpMetadataBuilder.ENTRY_FIELDS);
+        int rank = rank(entry);
+        int slot = at & shapes.length - 1;
+        KnownShape known = shapes[slot];
+        if (known == null || known.at() != at || known.shape().rank() != rank) {
+            known = new KnownShape(at, Shape.of(geometry.copy(at, rank)));
+            shapes[slot] = known;
+        }
+        return known.shape();
     }
 
     int firstRow(int entry) {

@@ -7,8 +7,8 @@ import dev.shardsmith.reshard.family.ParameterRule.Part;
 import dev.shardsmith.reshard.family.ParameterRule.When;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -41,9 +41,15 @@ public final class DistKeys {
 
     private record Found(DistSource source, Shape shape, String part, ParameterRule rule) {}
 
+    /** What a suffix of a key stands for: a logical tensor's suffix, and if it is not all of it, which part. */
+    private record Target(String name, String part, ParameterRule rule) {}
+
     private final DistNames names;
     private final Set<String> fused = new HashSet<>();
-    private final Map<String, List<Found>> found = new LinkedHashMap<>();
+    private final Map<String, Target> targets = new HashMap<>();
+    private final Map<String, Entry> entries = new LinkedHashMap<>();
+    /** The parts of those that are not stored whole. */
+    private final Map<String, List<Found>> parts = new LinkedHashMap<>();
 
     private DistKeys(DistNames names) {
         this.names = names;
@@ -52,30 +58,28 @@ public final class DistKeys {
     /**
      * Sorts stored tensors into logical ones.
      *
-     * @param stored shapes by key, prefixes removed
+     * @param stored the stored tensors
      * @param names the model's own names for what is stored under one name whatever the model
      * @throws CheckpointException if a part is missing
      */
-    public static Map<String, Entry> read(Map<String, Shape> stored, DistNames names) throws CheckpointException {
+    public static Map<String, Entry> read(StoredKeys stored, DistNames names) throws CheckpointException {
         DistKeys keys = new DistKeys(names);
         if (names.fusedDown()) {
-            keys.findFused(stored.keySet());
+            keys.findFused(stored);
         }
-        stored.forEach(keys::add);
-        Map<String, Entry> entries = new LinkedHashMap<>();
-        Iterator<Map.Entry<String, List<Found>>> found = keys.found.entrySet().iterator();
-        while (found.hasNext()) {
-            Map.Entry<String, List<Found>> entry = found.next();
-            entries.put(entry.getKey(), assemble(entry.getKey(), entry.getValue()));
-            // Not both maps whole at once: there may be a million entries.
-            found.remove();
+        for (int number = 0; number < stored.size(); number++) {
+            keys.add(number, stored.key(number), stored.shape(number));
         }
-        return entries;
+        for (Map.Entry<String, List<Found>> entry : keys.parts.entrySet()) {
+            keys.entries.put(entry.getKey(), assemble(entry.getKey(), entry.getValue()));
+        }
+        return keys.entries;
     }
 
     /** Layers whose latent attention has one down projection: all but sparse ones and those without a queries' rank. */
-    private void findFused(Set<String> keys) {
-        for (String key : keys) {
+    private void findFused(StoredKeys keys) {
+        for (int number = 0; number < keys.size(); number++) {
+            String key = keys.key(number);
             String projection = "self_attention.linear_q_down_proj.weight";
             if (key.endsWith(projection)) {
                 String prefix = key.substring(0, key.length() - projection.length());
@@ -109,13 +113,24 @@ public final class DistKeys {
     }
 
     /** Whether the layers have attention and MLP, as their keys tell. */
-    public static boolean isTransformer(Set<String> keys) {
-        for (String key : keys) {
+    public static boolean isTransformer(StoredKeys keys) {
+        for (int number = 0; number < keys.size(); number++) {
+            String key = keys.key(number);
             int at = key.indexOf("self_attention.linear_qkv.weight");
-            String prefix = key.substring(0, Math.max(0, at));
-            if (at >= 0
-                    && (keys.contains(prefix + "mlp.linear_fc1.weight")
-                            || keys.contains(prefix + "mlp.router.weight"))) {
+            if (at >= 0) {
+                String prefix = key.substring(0, at);
+                if (keys.contains(prefix + "mlp.linear_fc1.weight") || keys.contains(prefix + "mlp.router.weight")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Whether one of the keys is that of a parameter of all layers together. */
+    public static boolean isAnyStacked(StoredKeys keys) {
+        for (int number = 0; number < keys.size(); number++) {
+            if (isStacked(keys.key(number))) {
                 return true;
             }
         }
@@ -127,72 +142,79 @@ public final class DistKeys {
         return key.length() > LAYERS.length() && key.startsWith(LAYERS) && !Digits.isDigit(key.charAt(LAYERS.length()));
     }
 
-    private void add(String key, Shape shape) {
+    private void add(int number, String key, Shape shape) {
         if (isStacked(key) && shape.rank() > 0) {
             String suffix = key.substring(LAYERS.length());
             for (long layer = 0; layer < shape.size(0); layer++) {
-                addSuffix(key, LAYERS + layer + ".", suffix, shape, new long[] {layer});
+                DistSource source = new DistSource(number, new long[] {layer}, 0);
+                add(source, LAYERS, LAYERS + layer + ".", suffix, shape);
             }
             return;
         }
         MegatronName name = MegatronName.parse(key);
-        addSuffix(key, names.prediction(name.prefix()), name.suffix(), shape, NO_LEADING);
+        DistSource source = new DistSource(number, NO_LEADING, 0);
+        add(source, name.prefix(), names.prediction(name.prefix()), name.suffix(), shape);
     }
 
-    private void addSuffix(String key, String prefix, String suffix, Shape shape, long[] leading) {
-        if (!suffix.startsWith(EXPERTS)) {
-            addPart(key, prefix, suffix, shape, leading);
-            return;
-        }
-        int end = Digits.end(suffix, EXPERTS.length());
-        if (end > EXPERTS.length() && end + 1 < suffix.length() && suffix.charAt(end) == '.') {
-            int expert = Integer.parseInt(suffix, EXPERTS.length(), end, 10);
-            addExpert(key, prefix, expert, suffix.substring(end + 1), shape, leading);
-        } else if (shape.rank() > leading.length) {
-            for (long expert = 0; expert < shape.size(leading.length); expert++) {
-                long[] indices = Arrays.copyOf(leading, leading.length + 1);
-                indices[leading.length] = expert;
-                addExpert(key, prefix, (int) expert, suffix.substring(EXPERTS.length()), shape, indices);
+    private void add(DistSource source, String ownPrefix, String prefix, String suffix, Shape shape) {
+        int leading = source.leading().length;
+        if (suffix.startsWith(EXPERTS) && numberEnd(suffix) < 0 && shape.rank() > leading) {
+            for (long expert = 0; expert < shape.size(leading); expert++) {
+                long[] indices = Arrays.copyOf(source.leading(), leading + 1);
+                indices[leading] = expert;
+                Target target = expert((int) expert, suffix.substring(EXPERTS.length()));
+                put(prefix, target, new DistSource(source.number(), indices, 0), shape);
             }
-        } else {
-            addPart(key, prefix, suffix, shape, leading);
-        }
-    }
-
-    private void addExpert(String key, String prefix, int expert, String parameter, Shape shape, long[] leading) {
-        String part = "";
-        String name = parameter;
-        if (name.endsWith("_w") || name.endsWith("_v")) {
-            part = name.endsWith("_w") ? "gate" : "up";
-            name = name.substring(0, name.length() - 2);
-        }
-        put(prefix + names.expert(expert, name), new Found(new DistSource(key, leading, 0), shape, part, null));
-    }
-
-    private void addPart(String key, String prefix, String suffix, Shape shape, long[] leading) {
-        DistSource source = new DistSource(key, leading, 0);
-        if (suffix.endsWith("linear_fc1.weight_w") || suffix.endsWith("linear_fc1.weight_v")) {
-            String part = suffix.endsWith("_w") ? "gate" : "up";
-            put(prefix + suffix.substring(0, suffix.length() - 2), new Found(source, shape, part, null));
             return;
         }
-        boolean fusedDown = fused.contains(key.substring(0, key.length() - suffix.length()));
-        Optional<Found> part = partOf(source, suffix, shape, fusedDown);
-        if (part.isPresent()) {
-            put(prefix + names.whole(part.get().rule()), part.get());
-        } else {
-            String name = fusedDown ? DistNames.fusedNorm(suffix) : names.own(suffix);
-            put(prefix + name, new Found(source, shape, "", null));
+        if (!fused.isEmpty() && fused.contains(ownPrefix)) {
+            put(prefix, target(suffix, true), source, shape);
+            return;
         }
+        // Layers have the same parameters: a suffix is looked up in the table once.
+        Target target = targets.get(suffix);
+        if (target == null) {
+            target = target(suffix, false);
+            targets.put(suffix, target);
+        }
+        put(prefix, target, source, shape);
     }
 
-    private static Optional<Found> partOf(DistSource source, String suffix, Shape shape, boolean fusedDown) {
+    /** Behind the expert's number in a suffix of an expert, or -1 if the tensor is one of all experts. */
+    private static int numberEnd(String suffix) {
+        int end = Digits.end(suffix, EXPERTS.length());
+        return end > EXPERTS.length() && end + 1 < suffix.length() && suffix.charAt(end) == '.' ? end : -1;
+    }
+
+    private Target target(String suffix, boolean fusedDown) {
+        int end = suffix.startsWith(EXPERTS) ? numberEnd(suffix) : -1;
+        if (end >= 0) {
+            return expert(Integer.parseInt(suffix, EXPERTS.length(), end, 10), suffix.substring(end + 1));
+        }
+        if (suffix.endsWith("linear_fc1.weight_w") || suffix.endsWith("linear_fc1.weight_v")) {
+            return half(suffix);
+        }
+        Optional<Target> part = partOf(suffix, fusedDown);
+        return part.orElseGet(() -> new Target(fusedDown ? DistNames.fusedNorm(suffix) : names.own(suffix), "", null));
+    }
+
+    private Target expert(int expert, String parameter) {
+        boolean isHalf = parameter.endsWith("_w") || parameter.endsWith("_v");
+        Target target = isHalf ? half(parameter) : new Target(parameter, "", null);
+        return new Target(names.expert(expert, target.name()), target.part(), null);
+    }
+
+    private static Target half(String name) {
+        return new Target(name.substring(0, name.length() - 2), name.endsWith("_w") ? "gate" : "up", null);
+    }
+
+    private Optional<Target> partOf(String suffix, boolean fusedDown) {
         for (ParameterRule rule : BY_PART) {
             boolean possible = fusedDown || rule.when() != When.FUSED_DOWN;
             Optional<String> part = possible ? rule.distPart(suffix) : Optional.empty();
             for (Part known : part.isPresent() ? rule.parts() : List.<Part>of()) {
                 if (partNumber(known, part.get()) >= 0) {
-                    return Optional.of(new Found(source, shape, part.get(), rule));
+                    return Optional.of(new Target(names.whole(rule), part.get(), rule));
                 }
             }
         }
@@ -208,20 +230,31 @@ public final class DistKeys {
         return part.matches(Pattern.quote(stem) + "\\d{1,3}") ? Integer.parseInt(part.substring(stem.length())) : -1;
     }
 
-    private void put(String name, Found entry) {
-        found.computeIfAbsent(name, key -> new ArrayList<>(1)).add(entry);
+    private void put(String prefix, Target target, DistSource source, Shape shape) {
+        String name = prefix + target.name();
+        Entry entry = new Entry(inner(source, shape), List.of(source));
+        Entry before = entries.putIfAbsent(name, entry);
+        if (before == null && target.part().isEmpty()) {
+            return;
+        }
+        List<Found> found = parts.get(name);
+        if (found == null) {
+            found = new ArrayList<>();
+            parts.put(name, found);
+            if (before != null) {
+                found.add(new Found(before.sources().get(0), before.shape(), "", null));
+            }
+        }
+        found.add(new Found(source, shape, target.part(), target.rule()));
     }
 
     private static Entry assemble(String name, List<Found> parts) throws CheckpointException {
-        if (parts.size() == 1 && parts.get(0).part().isEmpty()) {
-            return new Entry(inner(parts.get(0)), List.of(parts.get(0).source()));
-        }
         List<Found> ordered = ordered(name, parts);
         List<DistSource> sources = new ArrayList<>();
-        Shape first = inner(ordered.get(0));
+        Shape first = inner(ordered.get(0).source(), ordered.get(0).shape());
         long base = 0;
         for (Found part : ordered) {
-            Shape shape = inner(part);
+            Shape shape = inner(part.source(), part.shape());
             if (shape.rank() == 0
                     || shape.rank() != first.rank()
                     || !shape.with(0, first.size(0)).equals(first)) {
@@ -230,7 +263,7 @@ public final class DistKeys {
                         name,
                         "its part " + part.part() + " of shape " + shape + " does not fit " + first);
             }
-            sources.add(new DistSource(part.source().key(), part.source().leading(), base));
+            sources.add(new DistSource(part.source().number(), part.source().leading(), base));
             base = Math.addExact(base, shape.size(0));
         }
         return new Entry(first.with(0, base), sources);
@@ -289,11 +322,12 @@ public final class DistKeys {
         return best;
     }
 
-    private static Shape inner(Found part) {
-        if (part.source().leading().length == 0) {
-            return part.shape();
+    private static Shape inner(DistSource source, Shape shape) {
+        int leading = source.leading().length;
+        if (leading == 0) {
+            return shape;
         }
-        long[] sizes = part.shape().toArray();
-        return Shape.of(Arrays.copyOfRange(sizes, part.source().leading().length, sizes.length));
+        long[] sizes = shape.toArray();
+        return Shape.of(Arrays.copyOfRange(sizes, leading, sizes.length));
     }
 }

@@ -3,8 +3,8 @@ package dev.shardsmith.reshard.family;
 /**
  * Where a torch_dist checkpoint keeps a logical tensor, or a part of one.
  *
- * @param key the stored tensor's key
+ * @param number the stored tensor's number
  * @param leading indices of its leading axes (layer, expert) that belong to the logical tensor; the others follow
  * @param base offset of the part along axis 0 of the logical tensor
  */
-public record DistSource(String key, long[] leading, long base) {}
+public record DistSource(int number, long[] leading, long base) {}

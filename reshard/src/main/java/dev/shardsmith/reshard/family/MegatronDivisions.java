@@ -6,11 +6,13 @@ import dev.shardsmith.reshard.family.ParameterRule.World;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.UserRule;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 
 /**
  * How every parameter of a Megatron model is divided: the table applied to the shapes of the undivided model.
@@ -43,7 +45,7 @@ public final class MegatronDivisions {
     public static MegatronDivisions of(Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
             throws CheckpointException {
         MegatronDivisions divisions = new MegatronDivisions();
-        List<String> unknown = forEach(shapes, gatedByDefault, userRules, divisions.entries::put);
+        List<String> unknown = forEach(shapes.keySet(), shapes::get, gatedByDefault, userRules, divisions.entries::put);
         divisions.unknown.addAll(unknown);
         return divisions;
     }
@@ -51,24 +53,38 @@ public final class MegatronDivisions {
     /**
      * Names that neither the table nor the user knows; all others are checked as by {@link #of}, but nothing is kept of them.
      *
-     * @param shapes as in {@link #of}
+     * @param names the canonical names
+     * @param shapes the shape of each name
      * @param gatedByDefault as in {@link #of}
      * @param userRules as in {@link #of}
      */
-    public static List<String> unknown(Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
+    public static List<String> unknown(
+            Collection<String> names, Function<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
             throws CheckpointException {
-        return forEach(shapes, gatedByDefault, userRules, (key, entry) -> {});
+        return forEach(names, shapes, gatedByDefault, userRules, (key, entry) -> {});
     }
 
     private static List<String> forEach(
-            Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules, BiConsumer<String, Entry> sink)
+            Collection<String> names,
+            Function<String, Shape> shapes,
+            boolean gatedByDefault,
+            List<UserRule> userRules,
+            BiConsumer<String, Entry> sink)
             throws CheckpointException {
         List<String> unknown = new ArrayList<>();
-        for (List<String> keys : byPrefix(shapes).values()) {
-            Map<String, Shape> scope = suffixes(keys, shapes);
-            LayerWidths widths = new LayerWidths(scope, gatedByDefault);
+        for (List<String> keys : byPrefix(names).values()) {
+            Map<String, Shape> scope = new LinkedHashMap<>();
+            List<MegatronName> parsed = new ArrayList<>(keys.size());
             for (String key : keys) {
-                Optional<Entry> entry = entry(key, shapes.get(key), widths, userRules);
+                MegatronName name = MegatronName.parse(key);
+                parsed.add(name);
+                scope.put(name.suffix(), shapes.apply(key));
+            }
+            LayerWidths widths = new LayerWidths(scope, gatedByDefault);
+            for (int i = 0; i < keys.size(); i++) {
+                String key = keys.get(i);
+                MegatronName name = parsed.get(i);
+                Optional<Entry> entry = entry(key, name, scope.get(name.suffix()), widths, userRules);
                 if (entry.isPresent()) {
                     sink.accept(key, entry.get());
                 } else {
@@ -87,7 +103,7 @@ public final class MegatronDivisions {
      */
     public static Map<String, Cut> cuts(Map<String, Shape> shapes, List<UserRule> userRules) {
         Map<String, Cut> cuts = new LinkedHashMap<>();
-        for (List<String> keys : byPrefix(shapes).values()) {
+        for (List<String> keys : byPrefix(shapes.keySet()).values()) {
             LayerWidths widths = new LayerWidths(suffixes(keys, shapes), false);
             for (String key : keys) {
                 Optional<ParameterRule> rule = MegatronTable.find(MegatronName.parse(key), widths.kind());
@@ -125,9 +141,9 @@ public final class MegatronDivisions {
         return unknown;
     }
 
-    private static Optional<Entry> entry(String key, Shape shape, LayerWidths widths, List<UserRule> userRules)
+    private static Optional<Entry> entry(
+            String key, MegatronName name, Shape shape, LayerWidths widths, List<UserRule> userRules)
             throws CheckpointException {
-        MegatronName name = MegatronName.parse(key);
         Optional<ParameterRule> rule = MegatronTable.find(name, widths.kind());
         if (rule.isPresent()) {
             Division division = division(rule.get(), key, name.suffix(), shape, widths);
@@ -157,11 +173,18 @@ public final class MegatronDivisions {
         return userRules.stream().filter(rule -> rule.names().matches(key)).findFirst();
     }
 
-    private static Map<String, List<String>> byPrefix(Map<String, Shape> shapes) {
+    private static Map<String, List<String>> byPrefix(Collection<String> names) {
         Map<String, List<String>> scopes = new LinkedHashMap<>();
-        for (String key : shapes.keySet()) {
-            scopes.computeIfAbsent(MegatronName.parse(key).prefix(), prefix -> new ArrayList<>())
-                    .add(key);
+        String last = null;
+        List<String> keys = List.of();
+        for (String name : names) {
+            String prefix = MegatronName.parse(name).prefix();
+            // Mostly the names of a layer follow each other.
+            if (!prefix.equals(last)) {
+                last = prefix;
+                keys = scopes.computeIfAbsent(prefix, layer -> new ArrayList<>());
+            }
+            keys.add(name);
         }
         return scopes;
     }

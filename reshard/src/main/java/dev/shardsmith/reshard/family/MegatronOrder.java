@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.family;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,16 +11,10 @@ import java.util.Map;
 
 /** The order in which a Megatron model registers its parameters: embedding, layers, final norm, predictions, output layer. */
 public final class MegatronOrder {
-    private record Key(int section, int layer, int phase, String prefix, int block, int expert, int row, String name) {}
+    /** Where parameters of one suffix stand among those of their layer or block. */
+    private record Place(int section, int phase, int block, int expert, int row) {}
 
-    private static final Comparator<Key> ORDER = Comparator.comparingInt(Key::section)
-            .thenComparingInt(Key::layer)
-            .thenComparingInt(Key::phase)
-            .thenComparing(Key::prefix, MegatronOrder::byNumbers)
-            .thenComparingInt(Key::block)
-            .thenComparingInt(Key::expert)
-            .thenComparingInt(Key::row)
-            .thenComparing(Key::name);
+    private record Key(int layer, String prefix, Place place, String name) {}
 
     /** Row of what the table does not know: behind all others. */
     private static final int UNKNOWN = Integer.MAX_VALUE / 2;
@@ -31,35 +26,50 @@ public final class MegatronOrder {
     /** The names in the order of the model; opaque states follow the parameters of their module. */
     public static List<String> sorted(Collection<String> names) {
         List<Key> keys = new ArrayList<>(names.size());
-        // One string for each layer, not for each of its parameters.
+        // One string for each layer and one place for each suffix, not for each parameter: there may be a million.
         Map<String, String> prefixes = new HashMap<>();
+        Map<MegatronName.Scope, Map<String, Place>> places = new EnumMap<>(MegatronName.Scope.class);
         for (String name : names) {
             MegatronName parsed = MegatronName.parse(name);
             String prefix = prefixes.computeIfAbsent(parsed.prefix(), same -> same);
-            keys.add(key(parsed, prefix, name));
+            Place place = places.computeIfAbsent(parsed.scope(), scope -> new HashMap<>())
+                    .computeIfAbsent(parsed.suffix(), suffix -> place(parsed));
+            int layer = parsed.layer().isPresent()
+                    ? parsed.layer().getAsInt()
+                    : parsed.depth().orElse(0);
+            keys.add(new Key(layer, prefix, place, name));
         }
-        keys.sort(ORDER);
-        return keys.stream().map(Key::name).toList();
+        keys.sort(MegatronOrder::compare);
+        List<String> sorted = new ArrayList<>(keys.size());
+        for (Key key : keys) {
+            sorted.add(key.name());
+        }
+        return sorted;
     }
 
-    private static Key key(MegatronName name, String prefix, String whole) {
+    @SuppressWarnings("ReferenceEquality") // the same place and prefix are one object, and mostly so
+    private static int compare(Key a, Key b) {
+        Place one = a.place();
+        Place other = b.place();
+        int order = Integer.compare(one.section(), other.section());
+        order = order != 0 ? order : Integer.compare(a.layer(), b.layer());
+        order = order != 0 ? order : Integer.compare(one.phase(), other.phase());
+        order = order != 0 || a.prefix() == b.prefix() ? order : byNumbers(a.prefix(), b.prefix());
+        order = order != 0 ? order : Integer.compare(one.block(), other.block());
+        order = order != 0 ? order : Integer.compare(one.expert(), other.expert());
+        order = order != 0 ? order : Integer.compare(one.row(), other.row());
+        return order != 0 ? order : a.name().compareTo(b.name());
+    }
+
+    private static Place place(MegatronName name) {
         int section = switch (name.scope()) {
             case LAYER -> 1;
             case MTP, MTP_LAYER -> 3;
             case MODEL ->
                 name.suffix().startsWith("embedding.") ? 0 : name.suffix().startsWith("output_layer") ? 4 : 2;
         };
-        int expert = MegatronTable.expertNumber(name.suffix());
         int row = row(name);
-        return new Key(
-                section,
-                name.layer().orElse(name.depth().orElse(0)),
-                phase(name),
-                prefix,
-                block(name, row),
-                expert,
-                row,
-                whole);
+        return new Place(section, phase(name), block(name, row), MegatronTable.expertNumber(name.suffix()), row);
     }
 
     /** A prediction block registers its inner layers between its projection and its last norm. */

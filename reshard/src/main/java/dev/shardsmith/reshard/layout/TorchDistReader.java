@@ -4,7 +4,6 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
-import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.dcp.DcpPiece;
@@ -41,8 +40,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * Opens a Megatron {@code torch_dist} checkpoint, or another distributed checkpoint with Megatron's keys.
@@ -50,13 +47,8 @@ import java.util.regex.Pattern;
  * <p>Keys are global there: neither tensor nor pipeline parallelism shows but in the chunks.
  */
 final class TorchDistReader {
-    /** What wrappers and outer dicts put before the names of a model, each as often as there are wrappers. */
-    private static final Pattern PREFIX = Pattern.compile("(model\\.|module\\.)*+");
-
     private static final String COMMON = "common_state/shard_0_1";
     private static final String EXTRA = "._extra_state/shard_";
-
-    private static final Pattern OPTIMIZER = Pattern.compile("(chained_\\d+\\.)?optimizer\\.|chained_");
 
     /** The state of {@code metadata.json}, which Megatron writes when all else is there. */
     enum Commit {
@@ -99,21 +91,7 @@ final class TorchDistReader {
 
     /** True if the keys are those of a Megatron model. */
     static boolean isMegatron(DcpCheckpoint checkpoint) {
-        return checkpoint.tensors().stream().anyMatch(tensor -> modelKey(tensor.name()));
-    }
-
-    private static boolean modelKey(String key) {
-        String bare = withoutPrefix(key, prefixOf(key));
-        return bare.startsWith("decoder.layers.") || bare.startsWith("embedding.word_embeddings.");
-    }
-
-    private static String prefixOf(String key) {
-        Matcher matcher = PREFIX.matcher(key);
-        return matcher.lookingAt() ? matcher.group() : "";
-    }
-
-    private static String withoutPrefix(String key, String prefix) {
-        return key.substring(prefix.length());
+        return checkpoint.tensors().stream().anyMatch(tensor -> TorchDistKeys.isOfModel(tensor.name()));
     }
 
     private ModelView read(Commit commit) throws IOException {
@@ -157,7 +135,7 @@ final class TorchDistReader {
 
     private static List<Piece> pieces(DcpTensor tensor) throws IOException {
         List<Piece> pieces = new ArrayList<>();
-        DistSource whole = new DistSource(tensor.name(), new long[0], 0);
+        DistSource whole = new DistSource(0, new long[0], 0);
         for (DcpPiece chunk : tensor.pieces()) {
             addPiece(whole, chunk, pieces);
         }
@@ -180,31 +158,27 @@ final class TorchDistReader {
     private ModelView megatron() throws IOException {
         Optional<MegatronArgs> args = Optional.ofNullable(entries.get("args")).flatMap(MegatronArgs::of);
         boolean newest = checkpoint.hasObject(COMMON);
-        Map<String, DcpTensor> stored = modelTensors();
-        Map<String, Shape> shapes = new LinkedHashMap<>();
-        // Tensors of few shapes: one object for each shape.
-        Map<Shape, Shape> distinct = new HashMap<>();
-        stored.forEach((key, tensor) -> shapes.put(key, distinct.computeIfAbsent(tensor.logicalShape(), same -> same)));
-        DistNames modelNames = DistNames.of(args, DistKeys.isTransformer(shapes.keySet()), newest);
-        Map<String, DistKeys.Entry> keys = DistKeys.read(shapes, modelNames);
+        TorchDistKeys stored = modelTensors();
+        DistNames modelNames = DistNames.of(args, DistKeys.isTransformer(stored), newest);
+        Map<String, DistKeys.Entry> keys = DistKeys.read(stored, modelNames);
         Map<String, ExtraState> extraStates = extraStates(modelNames);
         List<String> names = new ArrayList<>(keys.keySet());
         names.addAll(extraStates.keySet());
-        Map<String, Shape> logical = new LinkedHashMap<>();
         for (String name : MegatronOrder.sorted(names)) {
-            if (keys.containsKey(name)) {
-                LogicalTensor tensor = tensor(name, keys.get(name), stored);
-                logical.put(name, tensor.shape());
-                view.add(tensor);
+            DistKeys.Entry entry = keys.get(name);
+            if (entry != null) {
+                view.add(tensor(name, entry, stored));
             } else {
                 view.addExtraState(extraStates.get(name));
             }
         }
-        if (shapes.keySet().stream().anyMatch(DistKeys::isStacked)) {
+        if (DistKeys.isAnyStacked(stored)) {
             view.stackedLayers();
         }
         boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
-        MegatronDivisions.unknown(logical, gated, options.rules()).forEach(view::addUnknown);
+        Map<String, LogicalTensor> logical = view.tensors();
+        MegatronDivisions.unknown(logical.keySet(), name -> logical.get(name).shape(), gated, options.rules())
+                .forEach(view::addUnknown);
         readGenerators();
         ModelState state = new ModelState(entries, stateTensors);
         view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), state));
@@ -230,44 +204,41 @@ final class TorchDistReader {
                 args.expertTensorParallel());
     }
 
-    private Map<String, DcpTensor> modelTensors() {
+    private TorchDistKeys modelTensors() {
         for (DcpTensor tensor : checkpoint.tensors()) {
-            if (modelKey(tensor.name())) {
-                prefix = prefixOf(tensor.name());
+            if (TorchDistKeys.isOfModel(tensor.name())) {
+                prefix = TorchDistKeys.prefixOf(tensor.name());
                 if (!prefix.isEmpty()) {
                     view.addWarning("names begin with '" + prefix + "', which is no part of them");
                 }
                 break;
             }
         }
-        Map<String, DcpTensor> stored = new LinkedHashMap<>();
+        List<DcpTensor> ofModel = new ArrayList<>();
         for (DcpTensor tensor : checkpoint.tensors()) {
-            if (OPTIMIZER.matcher(tensor.name()).lookingAt()) {
+            if (TorchDistKeys.isOfOptimizer(tensor.name())) {
                 entries.putIfAbsent("optimizer", PyNone.NONE);
                 view.addOptimizerTensor(bytes(tensor));
             } else {
-                stored.put(
-                        tensor.name().startsWith(prefix) ? withoutPrefix(tensor.name(), prefix) : tensor.name(),
-                        tensor);
+                ofModel.add(tensor);
             }
         }
-        return stored;
+        return new TorchDistKeys(checkpoint, ofModel, prefix);
     }
 
     private String division(DcpTensor tensor) {
         return divisions.computeIfAbsent(tensor.chunks().size(), chunks -> chunks + " chunks");
     }
 
-    private LogicalTensor tensor(String name, DistKeys.Entry entry, Map<String, DcpTensor> stored)
-            throws CheckpointException {
-        DcpTensor first = stored.get(entry.sources().get(0).key());
+    private LogicalTensor tensor(String name, DistKeys.Entry entry, TorchDistKeys stored) throws CheckpointException {
+        DcpTensor first = stored.tensor(entry.sources().get(0).number());
         return LogicalTensor.lazy(name, dtype(first), entry.shape(), division(first), () -> pieces(entry, stored));
     }
 
-    private static List<Piece> pieces(DistKeys.Entry entry, Map<String, DcpTensor> stored) throws IOException {
+    private static List<Piece> pieces(DistKeys.Entry entry, TorchDistKeys stored) throws IOException {
         List<Piece> pieces = new ArrayList<>();
         for (DistSource source : entry.sources()) {
-            DcpTensor tensor = stored.get(source.key());
+            DcpTensor tensor = stored.tensor(source.number());
             boolean stacked = source.leading().length > 0;
             for (DcpPiece chunk : stacked ? tensor.piecesAt(source.leading()[0]) : tensor.pieces()) {
                 addPiece(source, chunk, pieces);
@@ -354,7 +325,7 @@ final class TorchDistReader {
                 continue;
             }
             String key = object.substring(0, at);
-            String bare = key.startsWith(prefix) ? withoutPrefix(key, prefix) : key;
+            String bare = key.startsWith(prefix) ? key.substring(prefix.length()) : key;
             String shard = object.substring(at + EXTRA.length());
             String name = DistKeys.opaque(bare, shard, names) + "._extra_state";
             if (!states.containsKey(name)) {

@@ -199,9 +199,14 @@ final class InspectText {
         if (view.family() != ModelView.Family.MEGATRON) {
             return Optional.empty();
         }
-        boolean fused = view.tensors().keySet().stream().anyMatch(name -> name.endsWith(".layer_norm_weight"));
-        boolean separate = view.tensors().keySet().stream()
-                .anyMatch(name -> SEPARATE_NORM.matcher(name).matches());
+        boolean fused = false;
+        boolean separate = false;
+        // There may be a million names: only few end as those of norms do.
+        for (String name : view.tensors().keySet()) {
+            fused |= name.endsWith(".layer_norm_weight");
+            separate |=
+                    name.endsWith("norm.weight") && SEPARATE_NORM.matcher(name).matches();
+        }
         if (fused) {
             return Optional.of("parts of the linear layers that follow, as Transformer Engine has them");
         }

@@ -11,6 +11,9 @@ final class PickleInput {
     /** Larger than every fixed-size argument and the default line limit; small enough for thousands of tiny pickles. */
     static final int WINDOW = 1 << 16;
 
+    /** Of an operation's argument: one byte says how many follow. */
+    static final byte COUNTED = -1;
+
     private final ByteSource source;
     private final long end;
     private byte[] window;
@@ -38,6 +41,33 @@ final class PickleInput {
             fill(1);
         }
         return window[at++] & 0xff;
+    }
+
+    /**
+     * Passes over operations that a table gives the size of their argument for, and gives the first other one,
+     * or STOP at the end.
+     *
+     * @param arguments bytes of the argument by operation; {@link #COUNTED} if one byte says how many follow, less for others
+     */
+    int passOver(byte[] arguments) throws IOException {
+        byte[] bytes = window;
+        // The operation, its argument and the next one's first byte lie in the window: what is near its end is left to
+        // u8().
+        int last = limit - 2;
+        int next = at;
+        while (next < last) {
+            int op = bytes[next] & 0xff;
+            int size = arguments[op];
+            if (size == COUNTED) {
+                size = 1 + (bytes[next + 1] & 0xff);
+            }
+            if (size < 0 || size > limit - next - 1) {
+                break;
+            }
+            next += 1 + size;
+        }
+        at = next;
+        return remaining() == 0 ? Opcode.STOP : u8();
     }
 
     int u16() throws IOException {

@@ -14,11 +14,44 @@ final class PickleReferences {
     /** Numbers above this are always kept; nobody counts so far. */
     private static final int MAX_INDEX = 1 << 28;
 
+    /** Bytes of the arguments of operations that are passed over. */
+    private static final byte[] ARGUMENTS = arguments();
+
     private final PickleInput in;
     private final BitSet fetched = new BitSet();
 
     private PickleReferences(PickleInput in) {
         this.in = in;
+    }
+
+    private static byte[] arguments() {
+        byte[] sizes = new byte[256];
+        int[] others = {
+            Opcode.STOP, Opcode.BINGET, Opcode.LONG_BINGET, Opcode.GET, Opcode.LONG1, Opcode.BINUNICODE,
+                    Opcode.BINBYTES,
+            Opcode.BINSTRING, Opcode.LONG4, Opcode.BINUNICODE8, Opcode.BINBYTES8, Opcode.BYTEARRAY8, Opcode.INT,
+                    Opcode.LONG,
+            Opcode.FLOAT, Opcode.STRING, Opcode.UNICODE, Opcode.PUT, Opcode.PERSID, Opcode.GLOBAL, Opcode.INST
+        };
+        for (int op : others) {
+            sizes[op] = Byte.MIN_VALUE;
+        }
+        for (int op : new int[] {Opcode.SHORT_BINUNICODE, Opcode.SHORT_BINBYTES, Opcode.SHORT_BINSTRING}) {
+            sizes[op] = PickleInput.COUNTED;
+        }
+        for (int op : new int[] {Opcode.BINPUT, Opcode.BININT1, Opcode.PROTO, Opcode.EXT1}) {
+            sizes[op] = 1;
+        }
+        for (int op : new int[] {Opcode.BININT2, Opcode.EXT2}) {
+            sizes[op] = 2;
+        }
+        for (int op : new int[] {Opcode.BININT, Opcode.LONG_BINPUT, Opcode.EXT4}) {
+            sizes[op] = 4;
+        }
+        for (int op : new int[] {Opcode.BINFLOAT, Opcode.FRAME}) {
+            sizes[op] = 8;
+        }
+        return sizes;
     }
 
     /** The memo entries that the pickle at {@code start} fetches. */
@@ -34,8 +67,8 @@ final class PickleReferences {
     }
 
     private void scan() throws IOException {
-        while (in.remaining() > 0) {
-            int op = in.u8();
+        while (true) {
+            int op = in.passOver(ARGUMENTS);
             switch (op) {
                 case Opcode.STOP -> {
                     return;

@@ -84,14 +84,25 @@ public final class SafetensorsFile {
         return file;
     }
 
-    /** True if the source begins like a safetensors file: a plausible header length, then an opening brace. */
+    /**
+     * True if the source begins like a safetensors file: the length of a header, then a JSON object. The length may be wrong,
+     * which {@link #open} says better than somebody who takes the file for another one.
+     */
     public static boolean looksLike(ByteSource source) throws IOException {
         if (source.size() < PREFIX + 2) {
             return false;
         }
-        var start = source.readBuffer(0, PREFIX + 1);
-        long size = start.getLong(0);
-        return size >= 2 && size <= MAX_HEADER && size <= source.size() - PREFIX && start.get(PREFIX) == '{';
+        byte[] start = source.readBytes(0, PREFIX + 2);
+        if (start[PREFIX] != '{' || "\"} \t\r\n".indexOf(start[PREFIX + 1]) < 0) {
+            return false;
+        }
+        for (int i = 0; i < PREFIX; i++) {
+            if (start[i] < ' ' || start[i] == 0x7f) {
+                return true;
+            }
+        }
+        // Eight letters are the beginning of a text.
+        return false;
     }
 
     /** Where the bytes come from. */

@@ -5,6 +5,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.pickle.PickleLimits;
 import dev.shardsmith.formats.pickle.PickleReader;
 import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.safetensors.SafetensorsFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -37,8 +38,8 @@ public enum FileKind {
     private static final int TAR_MAGIC_AT = 257;
     private static final int MAGIC_PICKLE_BYTES = 64;
 
-    /** The longest header that the safetensors format allows. */
-    private static final long LONGEST_SAFETENSORS_HEADER = 100_000_000;
+    /** The operations that can come first in a pickle that announces no protocol, if it holds more than a small number. */
+    private static final String OLD_PICKLE_STARTS = "(c]})";
 
     private final String description;
 
@@ -85,10 +86,13 @@ public enum FileKind {
         if (text.length() >= TAR_MAGIC_AT + 5 && text.startsWith("ustar", TAR_MAGIC_AT)) {
             return TORCH_TAR;
         }
-        if (isSafetensors(source, head)) {
+        if (SafetensorsFile.looksLike(source)) {
             return SAFETENSORS;
         }
-        return isPickle(head) ? pickleKind(source) : textKind(text);
+        if (isPickle(head)) {
+            return pickleKind(source);
+        }
+        return isOldPickle(source, head) ? PICKLE : textKind(text);
     }
 
     /** The reason why a source of this kind is not read as a PyTorch file, with advice. */
@@ -162,19 +166,22 @@ public enum FileKind {
                         record.name().startsWith(folder) && record.name().endsWith(".json"));
     }
 
-    private static boolean isSafetensors(ByteSource source, byte[] head) {
-        if (head.length < 10 || head[8] != '{') {
-            return false;
-        }
-        long length = 0;
-        for (int i = 7; i >= 0; i--) {
-            length = length << 8 | head[i] & 0xff;
-        }
-        return length > 1 && length <= LONGEST_SAFETENSORS_HEADER && length <= source.size() - 8;
-    }
-
     private static boolean isPickle(byte[] head) {
         return head.length >= 2 && (head[0] & 0xff) == 0x80 && head[1] >= 0 && head[1] <= 5 || head[0] == 'L';
+    }
+
+    /** True for a pickle of protocol 0 or 1, which nothing at its beginning tells from a text: it has to be read. */
+    private static boolean isOldPickle(ByteSource source, byte[] head) throws IOException {
+        if (OLD_PICKLE_STARTS.indexOf(head[0]) < 0
+                || source.size() < 2
+                || source.readBytes(source.size() - 1, 1)[0] != '.') {
+            return false;
+        }
+        try {
+            return PickleReader.read(source).end() == source.size();
+        } catch (CheckpointException e) {
+            return false;
+        }
     }
 
     private static FileKind pickleKind(ByteSource source) throws IOException {

@@ -2,8 +2,6 @@ package dev.shardsmith.formats.torch;
 
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.pickle.PyGlobal;
-import dev.shardsmith.formats.pickle.PyTuple;
-import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.PythonText;
 import java.util.Arrays;
 import java.util.List;
@@ -300,6 +298,10 @@ final class GlobalPolicy {
             "numpy.ctypeslib",
             "logging.config");
 
+    /** Makers of plain values in modules that have nothing else of use; the last is in tensors of ragged rows. */
+    private static final Set<String> HARMLESS_EXCEPTIONS =
+            Set.of("types.SimpleNamespace", "signal.Signals", "torch._dynamo.decorators._DimRange");
+
     private GlobalPolicy() {}
 
     /** The risk of a name. */
@@ -320,29 +322,8 @@ final class GlobalPolicy {
         return isKnown(global) ? GlobalRisk.KNOWN : GlobalRisk.UNKNOWN;
     }
 
-    /** The risk of a call: fetching a nested class from a class is what pickles of protocol 2 do for it. */
-    static GlobalRisk riskOfCall(PyGlobal callable, PyValue args) {
-        if (PythonText.modern(callable).is("builtins", "getattr")
-                && args instanceof PyTuple tuple
-                && tuple.items().size() == 2
-                && tuple.items().get(0) instanceof PyGlobal outer
-                && PythonText.string(tuple.items().get(1)).isPresent()
-                && !PythonText.string(tuple.items().get(1)).get().startsWith("_")) {
-            return riskOf(outer) == GlobalRisk.DANGEROUS
-                            || isRisky(PythonText.str(tuple.items().get(1)))
-                    ? GlobalRisk.DANGEROUS
-                    : GlobalRisk.UNKNOWN;
-        }
-        return riskOf(callable);
-    }
-
-    /** True if the risk of a name depends on what it is called with. */
-    static boolean dependsOnArguments(PyGlobal global) {
-        return PythonText.modern(global).is("builtins", "getattr");
-    }
-
     private static boolean isHarmlessException(String name) {
-        return name.equals("types.SimpleNamespace") || name.equals("signal.Signals");
+        return HARMLESS_EXCEPTIONS.contains(name);
     }
 
     private static boolean isDangerous(PyGlobal global) {
@@ -356,7 +337,8 @@ final class GlobalPolicy {
                         .anyMatch(prefix -> module.equals(prefix) || module.startsWith(prefix + "."));
     }
 
-    private static boolean isRisky(String part) {
+    /** True for a part of a name that leads to harm wherever it stands. */
+    static boolean isRisky(String part) {
         return DANGEROUS_MODULES.contains(part)
                 || DANGEROUS_BUILTINS.contains(part)
                 || part.equals("system")

@@ -9,6 +9,7 @@ import dev.shardsmith.formats.pickle.PyGraph;
 import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyPersistent;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.PythonText;
@@ -31,6 +32,7 @@ final class LegacyStream {
     private final StorageInterpreter storages;
     private final Map<String, ByteSource> data = new HashMap<>();
     private final Map<String, Claim> claims = new HashMap<>();
+    private boolean textIds;
     private Unpickled object;
     private long end;
 
@@ -101,8 +103,9 @@ final class LegacyStream {
         return PickleReader.read(source, start, limits.pickle());
     }
 
-    private void findClaims() {
+    private void findClaims() throws CheckpointException {
         PyGraph.forEach(object.value(), value -> {
+            textIds |= value instanceof PyPersistent reference && reference.id() instanceof PyStr;
             if (value instanceof PyPersistent reference
                     && reference.id() instanceof PyTuple id
                     && id.items().size() > 4
@@ -114,6 +117,9 @@ final class LegacyStream {
                 PythonText.string(id.items().get(2)).ifPresent(key -> claims.putIfAbsent(key, claim));
             }
         });
+        if (textIds) {
+            throw StorageInterpreter.textId(source);
+        }
     }
 
     private void readStorages(PyList keys, long start) throws IOException {

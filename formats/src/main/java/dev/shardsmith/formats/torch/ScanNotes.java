@@ -64,7 +64,7 @@ final class ScanNotes {
                     return;
                 }
                 GlobalRisk risk =
-                        GlobalPolicy.dependsOnArguments(global) ? GlobalRisk.UNKNOWN : GlobalPolicy.riskOf(global);
+                        CallPolicy.dependsOnArguments(global) ? GlobalRisk.UNKNOWN : GlobalPolicy.riskOf(global);
                 globals.put(name, new ScanReport.GlobalUse(name, risk, 1, where, offset));
                 judge(global, risk, where, offset);
             }
@@ -72,8 +72,8 @@ final class ScanNotes {
             @Override
             public void called(PyObject.Kind kind, PyValue callable, PyValue args, long offset) {
                 if (callable instanceof PyGlobal global
-                        && GlobalPolicy.dependsOnArguments(global)
-                        && GlobalPolicy.riskOfCall(global, args) == GlobalRisk.DANGEROUS) {
+                        && CallPolicy.dependsOnArguments(global)
+                        && CallPolicy.riskOfCall(global, args) == GlobalRisk.DANGEROUS) {
                     globals.computeIfPresent(global.qualifiedName(), (name, use) -> again(use, GlobalRisk.DANGEROUS));
                     judge(global, GlobalRisk.DANGEROUS, where, offset);
                 }

@@ -8,6 +8,7 @@ import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyObject;
 import dev.shardsmith.formats.pickle.PyPersistent;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.PythonText;
@@ -62,6 +63,9 @@ final class StorageInterpreter {
     }
 
     private Optional<TorchStorage> reference(PyPersistent reference) throws IOException {
+        if (reference.id() instanceof PyStr) {
+            throw textId(source);
+        }
         if (!(reference.id() instanceof PyTuple id) || id.size() == 0) {
             throw malformed("is " + reference.id().describe() + ", not a tuple");
         }
@@ -136,6 +140,16 @@ final class StorageInterpreter {
                         CheckpointException.Kind.MALFORMED,
                         inner.name(),
                         "the bytes given to torch.storage._load_from_bytes do not hold a storage"));
+    }
+
+    /** Protocol 0 writes the text of an id, from which PyTorch makes no tuple again. */
+    static CheckpointException textId(ByteSource source) {
+        return CheckpointException.of(
+                        CheckpointException.Kind.UNSUPPORTED,
+                        source.name(),
+                        "the file was saved with pickle protocol 0, which turns references to storages into text; PyTorch"
+                                + " does not load such a file either")
+                .withHint("save it again with torch.save's own protocol, 2");
     }
 
     private CheckpointException malformed(String problem) {

@@ -105,6 +105,46 @@ class DamagedFilesTest {
         assertThat(FileKind.detect(ByteSource.of("old.tar", tar))).isEqualTo(FileKind.TORCH_TAR);
     }
 
+    @Test
+    void safetensorsAreToldWhateverTheirHeaderClaims() throws IOException {
+        // 2^62, and -1: no header is so long.
+        assertThat(kind("00000000000000407b22")).isEqualTo(FileKind.SAFETENSORS);
+        assertThat(kind("ffffffffffffffff7b22")).isEqualTo(FileKind.SAFETENSORS);
+        assertThat(FileKind.detect(ByteSource.of("settings.pt", "settings{\"a\": 1}".getBytes(StandardCharsets.UTF_8))))
+                .isEqualTo(FileKind.TEXT);
+    }
+
+    @Test
+    void picklesThatAnnounceNoProtocolAreTold() throws IOException {
+        assertThat(text("(dp0\nVa\np1\nI1\ns.")).isEqualTo(FileKind.PICKLE);
+        assertThat(text("}q\u0000U\u0001aq\u0001K\u0001s.")).isEqualTo(FileKind.PICKLE);
+        assertThat(text("(see the other file).")).isEqualTo(FileKind.TEXT);
+        assertThat(text("(dp0\nVa\np1\nI1\ns. And so on.")).isEqualTo(FileKind.TEXT);
+    }
+
+    private static FileKind text(String content) throws IOException {
+        return FileKind.detect(ByteSource.of("x.pkl", content.getBytes(StandardCharsets.ISO_8859_1)));
+    }
+
+    @Test
+    void textInPlaceOfReferencesToStoragesIsCalledWhatItIs() throws IOException {
+        String id = "P('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 4)\n";
+        byte[] pickle = ("(dVw\nctorch._utils\n_rebuild_tensor_v2\n(" + id + "I0\n(I4\nt(I1\ntI00\n(dtRs.")
+                .getBytes(StandardCharsets.US_ASCII);
+        byte[] archive = TestZip.torch(pickle, TestZip.Entry.of("m/data/0", new byte[16]))
+                .bytes();
+        assertThatThrownBy(() -> TorchFile.open(ByteSource.of("old.pt", archive)))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("pickle protocol 0");
+        String head = "L119547037146038801333356L\n.I1001\n.(d.";
+        byte[] stream = (head + new String(pickle, StandardCharsets.US_ASCII) + "(lV0\na." + "\u0004\0\0\0\0\0\0\0"
+                        + "\0".repeat(16))
+                .getBytes(StandardCharsets.US_ASCII);
+        assertThatThrownBy(() -> TorchFile.open(ByteSource.of("old.bin", stream)))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("pickle protocol 0");
+    }
+
     @ParameterizedTest
     @MethodSource("intactFiles")
     void fileCutAnywhereIsRefused(Path folder) throws IOException {

@@ -9,6 +9,10 @@ import dev.shardsmith.formats.pickle.PyBytes;
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyGlobal;
 import dev.shardsmith.formats.pickle.PyList;
+import dev.shardsmith.formats.pickle.PyNone;
+import dev.shardsmith.formats.pickle.PyObject;
+import dev.shardsmith.formats.pickle.PyTuple;
+import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -106,6 +110,47 @@ class TorchScanTest {
                 TorchScan.scan(ByteSource.of(
                         "nested.pt", TestZip.torch(TestTensors.pickle(root)).bytes())),
                 "subprocess.Popen");
+    }
+
+    @Test
+    void functionWithSomeOfItsArgumentsIsAsHarmlessAsTheFunction() throws IOException {
+        PyObject harmless = partial(new PyGlobal("timm.layers", "LayerNorm"));
+        byte[] bytes = archive(harmless);
+        assertThat(TorchFile.open(ByteSource.of("partial.pt", bytes)).tensors()).isEmpty();
+        ScanReport report = TorchScan.scan(ByteSource.of("partial.pt", bytes));
+        assertThat(report.findings())
+                .isNotEmpty()
+                .allMatch(finding -> finding.severity() == ScanReport.Severity.WARNING);
+    }
+
+    @Test
+    void partialFunctionsDoNotHideDangerousOnes() throws IOException {
+        PyGlobal layer = new PyGlobal("timm.layers", "LayerNorm");
+        PyGlobal system = new PyGlobal("os", "system");
+        assertHarmful(partial(system), "functools.partial");
+        // Another function comes in by the state.
+        PyObject changed = partial(layer);
+        changed.addStep(
+                new PyObject.State(PyTuple.of(system, PyTuple.of(TestTensors.str("true")), PyNone.NONE, PyNone.NONE)));
+        assertHarmful(changed, "os.system");
+        // One partial function in another, and one that is called.
+        assertHarmful(partial(partial(layer)), "functools.partial");
+        assertHarmful(new PyObject(PyObject.Kind.REDUCE, partial(layer), PyTuple.EMPTY), "functools.partial");
+    }
+
+    private static PyObject partial(PyValue function) {
+        return TestTensors.call("functools", "partial", function);
+    }
+
+    private static void assertHarmful(PyValue value, String name) throws IOException {
+        byte[] bytes = archive(value);
+        assertThatThrownBy(() -> TorchFile.open(ByteSource.of("partial.pt", bytes)))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("would call " + name);
+    }
+
+    private static byte[] archive(PyValue value) throws CheckpointException {
+        return TestZip.torch(TestTensors.pickle(TestTensors.dict("x", value))).bytes();
     }
 
     @Test

@@ -19,6 +19,7 @@ import dev.shardsmith.reshard.view.OpaqueItem;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -112,7 +113,7 @@ record WeightFiles(
     void tellUnreadable(ModelViewBuilder view) {
         unreadable.forEach((name, reason) -> {
             view.addMissing(name, reason);
-            view.addWarning(name + " is not shown: " + reason);
+            view.addWarning(name + (tensors.containsKey(name) ? " is not unique: " : " is not shown: ") + reason);
         });
     }
 
@@ -150,6 +151,13 @@ record WeightFiles(
                 warnings.add(leftOut(tensor));
                 continue;
             }
+            StoredTensor earlier = path.equals(owners.get(tensor.name())) ? tensors.get(tensor.name()) : null;
+            if (earlier != null) {
+                if (!isSame(earlier, data.get())) {
+                    unreadable.put(tensor.name(), "two tensors of the file have this name, of which this is the first");
+                }
+                continue;
+            }
             add(path, tensor.name(), data.get());
             if (data.get().shape().elements() > 0) {
                 String first = places.putIfAbsent(Place.of(data.get()), tensor.name());
@@ -160,12 +168,21 @@ record WeightFiles(
         }
     }
 
+    /** True for the same elements of the same bytes. */
+    private static boolean isSame(StoredTensor one, StoredTensor other) {
+        return one.dtype() == other.dtype()
+                && Place.of(one).equals(Place.of(other))
+                && Arrays.equals(one.strides(), other.strides())
+                && one.conjugate() == other.conjugate()
+                && one.negative() == other.negative();
+    }
+
     private static String leftOut(NamedTensor named) {
         TorchTensor tensor = named.tensor();
         String kind = tensor.kind().name().toLowerCase(Locale.ROOT);
         String type = tensor.dtype().map(DType::shortName).orElse("unknown type");
-        return named.name() + " is left out: a " + kind + " tensor, " + type + " " + tensor.shape()
-                + ", without elements that can be read one by one";
+        return named.name() + " is left out: " + (kind.startsWith("u") ? "an " : "a ") + kind + " tensor, " + type + " "
+                + tensor.shape() + ", without elements that can be read one by one";
     }
 
     private static Optional<StoredTensor> plain(TorchTensor tensor) {

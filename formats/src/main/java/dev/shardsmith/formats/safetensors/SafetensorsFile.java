@@ -189,31 +189,34 @@ public final class SafetensorsFile {
         long position = 0;
         String previous = "";
         for (Declaration tensor : inOrder) {
-            String where = source + ", tensor " + tensor.name();
-            String range = "data_offsets [" + tensor.begin() + ", " + tensor.end() + "]";
             if (tensor.end() < tensor.begin()) {
-                throw invalid(where, range + " end before they begin");
+                throw invalid(source, tensor, range(tensor) + " end before they begin");
             }
             if (tensor.begin() > position) {
                 throw invalid(
-                        where, range + " leave a hole: no tensor covers bytes " + position + " to " + tensor.begin());
+                        source,
+                        tensor,
+                        range(tensor) + " leave a hole: no tensor covers bytes " + position + " to " + tensor.begin());
             }
             if (tensor.begin() < position) {
-                throw invalid(where, range + " overlap tensor '" + previous + "', which ends at byte " + position);
+                throw invalid(
+                        source,
+                        tensor,
+                        range(tensor) + " overlap tensor '" + previous + "', which ends at byte " + position);
             }
-            checkSize(where, tensor, range);
+            checkSize(source, tensor);
             if (tensor.end() > available) {
                 throw CheckpointException.of(
                         CheckpointException.Kind.TRUNCATED,
-                        where,
-                        range + " reach past the end of the data, which is " + available + " bytes long");
+                        where(source, tensor),
+                        range(tensor) + " reach past the end of the data, which is " + available + " bytes long");
             }
             position = tensor.end();
             previous = tensor.name();
         }
     }
 
-    private static void checkSize(String where, Declaration tensor, String range) throws CheckpointException {
+    private static void checkSize(String source, Declaration tensor) throws CheckpointException {
         Optional<DType> dtype = DType.ofSafetensorsName(tensor.code());
         if (dtype.isEmpty()) {
             return;
@@ -225,23 +228,34 @@ public final class SafetensorsFile {
         try {
             total = Math.multiplyExact(shape.elements(), bits);
         } catch (ArithmeticException e) {
-            throw invalid(where, "the size in bits of shape " + shape + " overflows")
+            throw invalid(source, tensor, "the size in bits of shape " + shape + " overflows")
                     .causedBy(e);
         }
         if (total % 8 != 0) {
             throw invalid(
-                    where, "shape " + shape + " of type " + tensor.code() + " is " + total + " bits, not whole bytes");
+                    source,
+                    tensor,
+                    "shape " + shape + " of type " + tensor.code() + " is " + total + " bits, not whole bytes");
         }
         if (tensor.end() - tensor.begin() != total / 8) {
             throw invalid(
-                    where,
-                    "shape " + shape + " of type " + tensor.code() + " needs " + total / 8 + " bytes, but " + range
-                            + " hold " + (tensor.end() - tensor.begin()));
+                    source,
+                    tensor,
+                    "shape " + shape + " of type " + tensor.code() + " needs " + total / 8 + " bytes, but "
+                            + range(tensor) + " hold " + (tensor.end() - tensor.begin()));
         }
     }
 
-    private static CheckpointException invalid(String where, String problem) {
-        return CheckpointException.of(CheckpointException.Kind.MALFORMED, where, problem);
+    private static String where(String source, Declaration tensor) {
+        return source + ", tensor " + tensor.name();
+    }
+
+    private static String range(Declaration tensor) {
+        return "data_offsets [" + tensor.begin() + ", " + tensor.end() + "]";
+    }
+
+    private static CheckpointException invalid(String source, Declaration tensor, String problem) {
+        return CheckpointException.of(CheckpointException.Kind.MALFORMED, where(source, tensor), problem);
     }
 
     private static long dataSize(List<Declaration> inOrder) {

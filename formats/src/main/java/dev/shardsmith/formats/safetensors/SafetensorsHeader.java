@@ -191,7 +191,11 @@ final class SafetensorsHeader {
             for (long size : sizes) {
                 elements = Math.multiplyExact(elements, size);
             }
-            Shape shape = Shape.of(sizes.stream().mapToLong(Long::longValue).toArray());
+            long[] numbers = new long[sizes.size()];
+            for (int i = 0; i < numbers.length; i++) {
+                numbers[i] = sizes.get(i);
+            }
+            Shape shape = Shape.of(numbers);
             shape.rowMajorStrides();
             return shape;
         } catch (ArithmeticException e) {
@@ -216,26 +220,28 @@ final class SafetensorsHeader {
 
     private long readNumber(JsonParser json, String name, String field) throws IOException {
         JsonToken token = json.currentToken();
-        String where = field + " of tensor " + quoted(name);
         if (token == JsonToken.VALUE_STRING) {
-            throw malformed(json, where + " has a string where a number is expected");
+            throw number(json, name, field, "a string where a number is expected");
         }
         if (token == JsonToken.VALUE_NUMBER_FLOAT) {
-            throw malformed(json, where + " has the number " + json.getText() + ", which is not written as an integer");
+            throw number(json, name, field, "the number " + json.getText() + ", which is not written as an integer");
         }
         if (token != JsonToken.VALUE_NUMBER_INT) {
-            throw malformed(json, where + " has something that is not a number");
+            throw number(json, name, field, "something that is not a number");
         }
-        String digits = json.getText();
-        if (digits.startsWith("-")) {
-            throw malformed(json, where + " has the negative number " + digits);
+        if (json.getTextCharacters()[json.getTextOffset()] == '-') {
+            throw number(json, name, field, "the negative number " + json.getText());
         }
         try {
-            return Long.parseLong(digits);
-        } catch (NumberFormatException e) {
-            throw malformed(json, where + " has the number " + digits + ", which does not fit 63 bits")
+            return json.getLongValue();
+        } catch (JsonProcessingException e) {
+            throw number(json, name, field, "the number " + json.getText() + ", which does not fit 63 bits")
                     .causedBy(e);
         }
+    }
+
+    private CheckpointException number(JsonParser json, String name, String field, String found) {
+        return malformed(json, field + " of tensor " + quoted(name) + " has " + found);
     }
 
     private void once(JsonParser json, Object earlier, String name, String field) throws CheckpointException {

@@ -7,8 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * Finds what a Hugging Face folder should have but has not, as far as {@code config.json} and its other layers tell.
@@ -17,7 +15,10 @@ import java.util.regex.Pattern;
  * in {@code *}.
  */
 final class HuggingFaceGaps {
-    private static final Pattern LAYER = Pattern.compile("(?!mtp\\.)(.*?)layers\\.(\\d{1,9})\\.(.+)");
+    private static final String LAYERS = "layers.";
+
+    /** As many digits as always fit an int. */
+    private static final int MOST_DIGITS = 9;
 
     /** More are not listed: the checkpoint is hopeless then, and a config may claim any number of layers. */
     private static final int MOST = 1000;
@@ -48,11 +49,18 @@ final class HuggingFaceGaps {
     }
 
     private void ends() {
-        if (names.stream().noneMatch(name -> name.contains("embed"))) {
+        boolean embedded = false;
+        for (String name : names) {
+            embedded = embedded || name.contains("embed");
+        }
+        if (!embedded) {
             gaps.put("*embed*", "no tensor is an embedding");
         }
-        boolean normed =
-                names.stream().anyMatch(name -> !LAYER.matcher(name).matches() && name.matches(".*norm(_f)?\\.weight"));
+        boolean normed = false;
+        for (String name : names) {
+            boolean norm = name.endsWith("norm.weight") || name.endsWith("norm_f.weight");
+            normed |= norm && layerBegin(name) < 0;
+        }
         if (!normed) {
             gaps.put("*norm*", "no tensor is the last normalisation");
         }
@@ -67,11 +75,12 @@ final class HuggingFaceGaps {
         Map<Integer, Set<String>> layers = new TreeMap<>();
         String prefix = "";
         for (String name : names) {
-            Matcher layer = LAYER.matcher(name);
-            if (layer.matches()) {
-                prefix = layer.group(1);
-                layers.computeIfAbsent(Integer.parseInt(layer.group(2)), number -> new LinkedHashSet<>())
-                        .add(layer.group(3));
+            int begin = layerBegin(name);
+            if (begin >= 0) {
+                int end = name.indexOf('.', begin);
+                prefix = name.substring(0, begin - LAYERS.length());
+                layers.computeIfAbsent(Integer.parseInt(name, begin, end, 10), number -> new LinkedHashSet<>())
+                        .add(name.substring(end + 1));
             }
         }
         if (!(config.get("num_hidden_layers") instanceof Number depth) || layers.isEmpty()) {
@@ -90,6 +99,29 @@ final class HuggingFaceGaps {
         for (List<Integer> alike : byKind.values()) {
             compare(prefix, alike, layers);
         }
+    }
+
+    /** Where the number of the layer begins that a parameter belongs to; -1 if it belongs to none. */
+    private static int layerBegin(String name) {
+        if (name.startsWith("mtp.")) {
+            return -1;
+        }
+        // Without a regular expression: there may be a hundred thousand names.
+        for (int at = name.indexOf(LAYERS); at >= 0; at = name.indexOf(LAYERS, at + 1)) {
+            int begin = at + LAYERS.length();
+            int end = begin;
+            while (end < name.length() && end < begin + MOST_DIGITS && isDigit(name.charAt(end))) {
+                end++;
+            }
+            if (end > begin && end + 1 < name.length() && name.charAt(end) == '.') {
+                return begin;
+            }
+        }
+        return -1;
+    }
+
+    private static boolean isDigit(char character) {
+        return character >= '0' && character <= '9';
     }
 
     /** Layers of one kind have the same parameters: what at least half of them have, the others lack. */

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The parameters that a layer of each kind cannot do without.
@@ -72,6 +73,17 @@ public final class LayerKeys {
 
     private static final Map<LayerKind, List<List<String>>> REQUIRED = required();
     private static final Map<LayerKind, Map<String, String>> MEANINGS = meanings();
+
+    private static final Set<String> HIDDEN_NORMS = Set.of(
+            "norm.weight",
+            "mixer.in_proj.layer_norm_weight",
+            "input_layernorm.weight",
+            "self_attention.linear_qkv.layer_norm_weight",
+            "self_attention.in_proj.layer_norm_weight",
+            "pre_mlp_layernorm.weight",
+            "mlp.linear_fc1.layer_norm_weight",
+            "decoder.final_norm.weight",
+            "decoder.final_layernorm.weight");
 
     private LayerKeys() {}
 
@@ -197,7 +209,12 @@ public final class LayerKeys {
         return meanings;
     }
 
-    private static String bias(String weight) {
+    /** Whether a parameter is the weight of a norm over the hidden channels, in front of a part of a layer or behind all. */
+    static boolean isHiddenNorm(String suffix) {
+        return HIDDEN_NORMS.contains(suffix);
+    }
+
+    static String bias(String weight) {
         return weight.replaceFirst("weight$", "bias");
     }
 

@@ -6,7 +6,6 @@ import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import dev.shardsmith.reshard.state.MegatronArgs;
-import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,7 +15,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /** What a model of Megatron's family lacks, by the keys that its layers need, by its other layers and by its saved options. */
@@ -28,31 +26,15 @@ final class MegatronGaps {
 
     private final Optional<MegatronArgs> args;
     private final Optional<String> pattern;
-    private final Set<String> model = new LinkedHashSet<>();
-    private final TreeMap<Integer, LayerParts> layers = new TreeMap<>();
-    private final Map<String, LayerParts> inner = new LinkedHashMap<>();
-    private final Map<String, LayerParts> blocks = new LinkedHashMap<>();
+    private final MegatronParts parts;
     private final boolean transformer;
     private final List<Gap> gaps = new ArrayList<>();
 
     private MegatronGaps(ModelView view) {
         this.args = view.state().args();
         this.pattern = view.pattern();
-        for (LogicalTensor tensor : view.tensors().values()) {
-            MegatronName name = MegatronName.parse(tensor.name());
-            switch (name.scope()) {
-                case MODEL -> model.add(tensor.name());
-                case LAYER ->
-                    layers.computeIfAbsent(name.layer().getAsInt(), number -> new LayerParts(name.prefix()))
-                            .add(name.suffix(), tensor);
-                case MTP_LAYER ->
-                    inner.computeIfAbsent(name.prefix(), LayerParts::new).add(name.suffix(), tensor);
-                case MTP ->
-                    blocks.computeIfAbsent(name.prefix(), LayerParts::new).add(name.suffix(), tensor);
-            }
-        }
-        this.transformer = layers.values().stream()
-                .anyMatch(layer -> LayerSignature.isTransformer(LayerSignature.kinds(layer::has)));
+        this.parts = MegatronParts.of(view);
+        this.transformer = parts.isTransformer();
     }
 
     static List<Gap> of(ModelView view) {
@@ -62,33 +44,32 @@ final class MegatronGaps {
     }
 
     private void find() {
-        if (!model.contains("embedding.word_embeddings.weight")) {
+        if (!parts.model().has("embedding.word_embeddings.weight")) {
             gaps.add(Gap.tensor("embedding.word_embeddings.weight", "every model has an embedding"));
         }
         numbering();
         if (!isHeterogeneous()) {
-            List<LayerParts> all = new ArrayList<>(layers.values());
-            all.addAll(inner.values());
             Map<List<LayerKind>, List<LayerParts>> alike = new LinkedHashMap<>();
-            for (LayerParts layer : all) {
+            for (LayerParts layer : parts.allLayers()) {
                 List<LayerKind> kinds = kinds(layer);
                 layer(layer, kinds);
                 alike.computeIfAbsent(kinds, none -> new ArrayList<>()).add(layer);
             }
             alike.forEach(this::compare);
         }
-        for (LayerParts block : blocks.values()) {
+        norms();
+        for (LayerParts block : parts.blocks().values()) {
             require(block, LayerKeys.prediction());
         }
         predictions();
-        if (!model.contains("decoder.final_norm.weight") && !model.contains("decoder.final_layernorm.weight")) {
+        if (!parts.model().has("decoder.final_norm.weight") && !parts.model().has("decoder.final_layernorm.weight")) {
             gaps.add(Gap.tensor(
                     transformer ? "decoder.final_layernorm.weight" : "decoder.final_norm.weight",
                     "the norm after the last layer: is the last stage there?"));
         }
         boolean untied = args.map(given -> given.flag("untie_embeddings_and_output_weights", false))
                 .orElse(false);
-        if (untied && !model.contains("output_layer.weight")) {
+        if (untied && !parts.model().has("output_layer.weight")) {
             gaps.add(Gap.tensor("output_layer.weight", "the saved options say that it is not tied to the embedding"));
         }
     }
@@ -102,7 +83,7 @@ final class MegatronGaps {
 
     private void numbering() {
         int next = 0;
-        for (int number : layers.keySet()) {
+        for (int number : parts.layers().keySet()) {
             for (; next < number && gaps.size() < MOST; next++) {
                 gaps.add(new Gap(Gap.Kind.LAYER, LAYERS + next + ".*", "layers behind it are there"));
             }
@@ -113,8 +94,10 @@ final class MegatronGaps {
                 .orElseGet(
                         () -> args.map(given -> given.integer("num_layers", 0)).orElse(0L));
         String said = hybrid.isPresent()
-                ? "the saved pattern has %d layers, the files hold %d".formatted(expected, layers.size())
-                : "the saved options say %d layers, the files hold %d".formatted(expected, layers.size());
+                ? "the saved pattern has %d layers, the files hold %d"
+                        .formatted(expected, parts.layers().size())
+                : "the saved options say %d layers, the files hold %d"
+                        .formatted(expected, parts.layers().size());
         for (; next < expected && gaps.size() < MOST; next++) {
             gaps.add(new Gap(Gap.Kind.LAST_LAYER, LAYERS + next + ".*", said));
         }
@@ -209,9 +192,33 @@ final class MegatronGaps {
                 gaps);
     }
 
+    /** Norms as wide as the model have biases everywhere or nowhere. */
+    private void norms() {
+        List<String> lacking = new ArrayList<>();
+        int biased = 0;
+        List<LayerParts> all = parts.allLayers();
+        all.add(parts.model());
+        for (LayerParts layer : all) {
+            for (String suffix : layer.suffixes()) {
+                if (LayerKeys.isHiddenNorm(suffix)) {
+                    String bias = LayerKeys.bias(suffix);
+                    if (layer.has(bias)) {
+                        biased++;
+                    } else {
+                        lacking.add(layer.prefix() + bias);
+                    }
+                }
+            }
+        }
+        if (biased > 0) {
+            String reason = "%d other norms have a bias".formatted(biased);
+            lacking.forEach(name -> gaps.add(Gap.tensor(name, reason)));
+        }
+    }
+
     /** One block may serve several depths. */
     private void predictions() {
-        int found = blocks.size();
+        int found = parts.blocks().size();
         boolean repeated =
                 args.map(given -> given.flag("mtp_use_repeated_layer", false)).orElse(false);
         long expected = args.map(given -> given.integer("mtp_num_layers", 0)).orElse(0L);

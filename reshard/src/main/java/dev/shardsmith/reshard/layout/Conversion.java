@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.completeness.Completeness;
 import dev.shardsmith.reshard.completeness.Gap;
+import dev.shardsmith.reshard.completeness.ShapeAgreement;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
 import dev.shardsmith.reshard.plan.Dropped;
@@ -38,6 +39,7 @@ public final class Conversion {
         UnusableOptions.refuse(options, source.family(), to);
         requireAgreement(source);
         List<Gap> accepted = requireComplete(source, options);
+        requireFit(source);
         requireMerged(source);
         Plan plan = withoutOptimizer(source, options, changed(source, options, to));
         return accepted.isEmpty()
@@ -58,6 +60,20 @@ public final class Conversion {
                                     + String.join("; ", conflicts.subList(0, shown))
                                     + (conflicts.size() > shown ? "; and " + (conflicts.size() - shown) + " more" : ""))
                     .withHint("bring the files of one iteration of one run together");
+        }
+    }
+
+    /** Parameters whose shapes contradict each other make no model. */
+    private static void requireFit(ModelView source) throws CheckpointException {
+        List<String> problems = ShapeAgreement.problems(source);
+        if (!problems.isEmpty()) {
+            int shown = Math.min(MOST_CONFLICTS, problems.size());
+            throw CheckpointException.of(
+                            Kind.INCONSISTENT,
+                            source.path().toString(),
+                            "shapes do not fit each other: " + String.join("; ", problems.subList(0, shown))
+                                    + (problems.size() > shown ? "; and " + (problems.size() - shown) + " more" : ""))
+                    .withHint("compare the files with their originals; shardsmith validate lists all");
         }
     }
 

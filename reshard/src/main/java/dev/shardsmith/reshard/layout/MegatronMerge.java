@@ -131,7 +131,15 @@ final class MegatronMerge {
         }
         long total = 0;
         for (int rank = 0; rank < world; rank++) {
-            total = Math.addExact(total, ofRank(name, list, rank, world).shape().size(axis));
+            Shard shard = ofRank(name, list, rank, world);
+            if (shard.shape().rank() != first.rank()) {
+                throw CheckpointException.of(
+                        Kind.INCONSISTENT,
+                        name,
+                        shard.where() + " stores it with shape " + shard.shape() + ", "
+                                + list.get(0).where() + " with " + first);
+            }
+            total = Math.addExact(total, shard.shape().size(axis));
         }
         return first.with(axis, total);
     }

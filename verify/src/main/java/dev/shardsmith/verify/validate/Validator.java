@@ -3,6 +3,7 @@ package dev.shardsmith.verify.validate;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.completeness.Completeness;
 import dev.shardsmith.reshard.completeness.Gap;
+import dev.shardsmith.reshard.completeness.ShapeAgreement;
 import dev.shardsmith.reshard.pattern.ArgumentValues;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.pattern.PatternArguments;
@@ -45,6 +46,9 @@ public final class Validator {
         for (String conflict : view.conflicts()) {
             findings.error(
                     "ranks.differ", view.path().toString(), conflict, "bring the files of one iteration together");
+        }
+        for (String problem : ShapeAgreement.problems(view)) {
+            findings.error("shape.differs", view.path().toString(), problem, "");
         }
         optimizer();
         // Without a known family no name is known, and to say so for each would hide what is wrong.

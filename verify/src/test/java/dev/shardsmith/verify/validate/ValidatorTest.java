@@ -410,7 +410,8 @@ class ValidatorTest {
         for (int depth = 0; depth < 2; depth++) {
             String block = "mtp.layers." + depth + ".";
             for (List<String> names : LayerKeys.prediction()) {
-                altered.filled(block + names.get(0), 0.5f + depth, 64, 64);
+                long[] shape = names.get(0).startsWith("eh_proj") ? new long[] {64, 128} : new long[] {64};
+                altered.filled(block + names.get(0), 0.5f + depth, shape);
             }
             altered.view().tensors().values().stream()
                     .filter(tensor -> tensor.name().startsWith("decoder.layers.0."))

@@ -9,6 +9,11 @@ record CpuArray(float[] values) implements DeviceArray {
     }
 
     @Override
+    public boolean isOnHeap() {
+        return true;
+    }
+
+    @Override
     public void close() {}
 
     static float[] of(DeviceArray array) {

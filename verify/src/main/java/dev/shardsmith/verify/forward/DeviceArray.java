@@ -10,6 +10,11 @@ public interface DeviceArray extends AutoCloseable {
     /** Elements. */
     long length();
 
+    /** Whether it lies in the heap and goes when nobody holds it any more; closing it does nothing then. */
+    default boolean isOnHeap() {
+        return false;
+    }
+
     @Override
     void close();
 }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 
 /**
  * A Mamba-2 mixer, rank by rank.
@@ -134,26 +135,38 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
     }
 
     private Signal rank(Pass pass, Signal input, Shard shard) throws IOException {
-        int inner = shard.heads() * options.headDim();
-        int groupState = shard.groups() * options.state();
+        return pass.linear(gated(pass, split(pass, input, shard), shard), shard.outProj(), Optional.empty());
+    }
+
+    /** The channels of the input projection; what is not used any more is not held while others are computed. */
+    private List<Signal> split(Pass pass, Signal input, Shard shard) throws IOException {
         Signal projected = pass.linear(input, shard.inProj(), shard.inBias());
-        int rows = 2 * shard.bypass() + 2 * inner + 2 * groupState + shard.heads();
-        if (projected.width() != rows) {
-            throw new IllegalArgumentException("in_proj has " + projected.width() + " rows, not " + rows);
+        int inner = shard.heads() * options.headDim();
+        int mixed = inner + 2 * shard.groups() * options.state();
+        int[] widths = {shard.bypass(), shard.bypass(), inner, mixed, shard.heads()};
+        if (projected.width() != IntStream.of(widths).sum()) {
+            throw new IllegalArgumentException("in_proj has " + projected.width() + " rows, not "
+                    + IntStream.of(widths).sum());
         }
-        int at = 2 * shard.bypass();
-        Signal z = pass.columns(projected, at, inner);
-        Signal mixed = pass.columns(projected, at + inner, inner + 2 * groupState);
-        Signal dt = pass.columns(projected, at + 2 * inner + 2 * groupState, shard.heads());
-        Signal convolved = pass.convolve(mixed, shard.conv(), shard.convBias(), Activation.SILU);
-        Signal y = scan(pass, convolved, dt, shard);
-        Signal gated = gateAndNorm(pass, y, z, shard);
-        if (shard.bypass() > 0) {
-            Signal gate = pass.columns(projected, 0, shard.bypass());
-            Signal value = pass.columns(projected, shard.bypass(), shard.bypass());
-            gated = pass.concat(List.of(pass.gate(gate, value, Activation.SILU), gated));
+        List<Signal> parts = new ArrayList<>();
+        int at = 0;
+        for (int width : widths) {
+            if (width > 0) {
+                parts.add(pass.columns(projected, at, width));
+            }
+            at += width;
         }
-        return pass.linear(gated, shard.outProj(), Optional.empty());
+        return parts;
+    }
+
+    private Signal gated(Pass pass, List<Signal> parts, Shard shard) throws IOException {
+        int first = shard.bypass() > 0 ? 2 : 0;
+        Signal convolved = pass.convolve(parts.remove(first + 1), shard.conv(), shard.convBias(), Activation.SILU);
+        Signal y = scan(pass, convolved, parts.remove(first + 1), shard);
+        Signal gated = gateAndNorm(pass, y, parts.remove(first), shard);
+        return shard.bypass() > 0
+                ? pass.concat(List.of(pass.gate(parts.get(0), parts.get(1), Activation.SILU), gated))
+                : gated;
     }
 
     private Signal scan(Pass pass, Signal convolved, Signal dt, Shard shard) throws IOException {

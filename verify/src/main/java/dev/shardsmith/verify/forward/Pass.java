@@ -13,7 +13,7 @@ import java.util.Optional;
  * probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019). One number a token is kept: the largest error of
  * its channels. A product with weights of row norm at most {@code w} multiplies it by {@code w}.
  *
- * <p>Every array that an operation makes lives until the pass is closed.
+ * <p>Every array that an operation makes on a device lives until the pass is closed; those on the heap go when nobody holds them.
  */
 public final class Pass implements AutoCloseable {
     /** The error function's own error, whatever the precision of its argument. */
@@ -73,7 +73,9 @@ public final class Pass implements AutoCloseable {
     }
 
     DeviceArray own(DeviceArray array) {
-        owned.add(array);
+        if (!array.isOnHeap()) {
+            owned.add(array);
+        }
         return array;
     }
 

@@ -9,6 +9,11 @@ record WideArray(double[] values) implements DeviceArray {
     }
 
     @Override
+    public boolean isOnHeap() {
+        return true;
+    }
+
+    @Override
     public void close() {}
 
     static double[] of(DeviceArray array) {

@@ -36,9 +36,10 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
             throws UsageException, IOException {
         ForwardBackend backend = Device.open(line);
         try {
-            CheckReport report = new ForwardCheck(backend, left, right, options, timeline).run(row -> {});
+            ForwardCheck check = new ForwardCheck(backend, left, right, options, timeline);
+            CheckReport report = check.run(row -> {});
             Optional<LogitsComparison> logits =
-                    whole ? Optional.of(logits(backend, left, right, options)) : Optional.empty();
+                    whole ? Optional.of(logits(backend, check.left(), check.right(), options)) : Optional.empty();
             return new EquivalenceReport(report, backend.availability().detail(), logits);
         } finally {
             Device.close(backend);

@@ -1,11 +1,15 @@
 package dev.shardsmith.verify.check;
 
 import dev.shardsmith.formats.DType;
+import dev.shardsmith.verify.forward.Block;
+import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Rounding;
 import dev.shardsmith.verify.forward.WeightMap;
 import dev.shardsmith.verify.forward.WeightSource;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -19,6 +23,37 @@ import java.util.function.Consumer;
  */
 final class Casts {
     private final Set<String> notes = new LinkedHashSet<>();
+
+    /**
+     * Two models as they are compared.
+     *
+     * @param notes what was rounded, as sentences
+     */
+    record Sides(LayeredModel left, LayeredModel right, List<String> notes) {}
+
+    /** Two models with their weights rounded as far as that is needed. */
+    static Sides sides(LayeredModel left, LayeredModel right) {
+        Casts casts = new Casts();
+        LayeredModel a = left.mappedEnds(casts.of("first", left::mappedEnds, right::mappedEnds))
+                .withBlocks(
+                        casts.blocks("first", left.blocks(), right.blocks()),
+                        casts.blocks("first", left.predictors(), right.predictors()));
+        LayeredModel b = right.mappedEnds(casts.of("second", right::mappedEnds, left::mappedEnds))
+                .withBlocks(
+                        casts.blocks("second", right.blocks(), left.blocks()),
+                        casts.blocks("second", right.predictors(), left.predictors()));
+        return new Sides(a, b, List.copyOf(casts.notes));
+    }
+
+    private List<Block> blocks(String side, List<Block> own, List<Block> other) {
+        List<Block> changed = new ArrayList<>(own);
+        for (int i = 0; i < Math.min(own.size(), other.size()); i++) {
+            Block a = own.get(i);
+            Block b = other.get(i);
+            changed.set(i, a.mapped(of(side, a::mapped, b::mapped)));
+        }
+        return List.copyOf(changed);
+    }
 
     /** The types of each role of a side. */
     private static Map<String, Set<DType>> types(Consumer<WeightMap> weights) {
@@ -37,7 +72,7 @@ final class Casts {
      * @param own hands a map to the weights of this side
      * @param other hands a map to the weights of the other side
      */
-    WeightMap of(String side, Consumer<WeightMap> own, Consumer<WeightMap> other) {
+    private WeightMap of(String side, Consumer<WeightMap> own, Consumer<WeightMap> other) {
         Map<String, Set<DType>> ownTypes = types(own);
         Map<String, Set<DType>> otherTypes = types(other);
         return (role, weight) -> {
@@ -62,10 +97,5 @@ final class Casts {
             }
         }
         return rounded;
-    }
-
-    /** What was rounded, as sentences. */
-    Set<String> notes() {
-        return notes;
     }
 }

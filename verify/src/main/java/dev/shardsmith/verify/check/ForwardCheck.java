@@ -28,7 +28,7 @@ public final class ForwardCheck {
     private final LayeredModel right;
     private final List<Block> leftBlocks;
     private final List<Block> rightBlocks;
-    private final Casts casts = new Casts();
+    private final List<String> notes;
     private final LayerComparison comparison;
     private final CheckOptions options;
     private final Timeline timeline;
@@ -43,18 +43,24 @@ public final class ForwardCheck {
             ForwardBackend backend, LayeredModel left, LayeredModel right, CheckOptions options, Timeline timeline) {
         this.timeline = timeline;
         this.backend = backend;
-        this.left = left.mappedEnds(casts.of("first", left::mappedEnds, right::mappedEnds));
-        this.right = right.mappedEnds(casts.of("second", right::mappedEnds, left::mappedEnds));
-        this.leftBlocks = new ArrayList<>(left.comparedBlocks());
-        this.rightBlocks = new ArrayList<>(right.comparedBlocks());
+        Casts.Sides sides = Casts.sides(left, right);
+        this.left = sides.left();
+        this.right = sides.right();
+        this.notes = sides.notes();
+        this.leftBlocks = this.left.comparedBlocks();
+        this.rightBlocks = this.right.comparedBlocks();
         this.options = options;
-        for (int i = 0; i < Math.min(leftBlocks.size(), rightBlocks.size()); i++) {
-            Block a = leftBlocks.get(i);
-            Block b = rightBlocks.get(i);
-            leftBlocks.set(i, a.mapped(casts.of("first", a::mapped, b::mapped)));
-            rightBlocks.set(i, b.mapped(casts.of("second", b::mapped, a::mapped)));
-        }
         this.comparison = new LayerComparison(backend, left.width());
+    }
+
+    /** The first model as it is compared: its weights are rounded where the other one stores them in a narrower type. */
+    public LayeredModel left() {
+        return left;
+    }
+
+    /** The second model as it is compared. */
+    public LayeredModel right() {
+        return right;
     }
 
     /**
@@ -87,7 +93,7 @@ public final class ForwardCheck {
         for (LayerRow row : remainder(count + 2)) {
             add(rows, row, progress);
         }
-        return new CheckReport(List.copyOf(rows), List.copyOf(casts.notes()));
+        return new CheckReport(List.copyOf(rows), notes);
     }
 
     /** Copies that differ, and what either side holds and does not run, once. */

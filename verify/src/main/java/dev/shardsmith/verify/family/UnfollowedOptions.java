@@ -193,7 +193,9 @@ final class UnfollowedOptions {
 
     /** The model, with the layers that the options act on marked as not run. */
     LayeredModel mark(LayeredModel model) {
-        return found.isEmpty() ? model : model.mappedBlocks(this::mark);
+        return model.withBlocks(
+                model.blocks().stream().map(this::mark).toList(),
+                model.predictors().stream().map(this::mark).toList());
     }
 
     private Block mark(Block block) {

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -97,14 +96,14 @@ public record LayeredModel(
     }
 
     /** The same with other blocks, those of multi-token prediction too. */
-    public LayeredModel mappedBlocks(UnaryOperator<Block> change) {
+    public LayeredModel withBlocks(List<Block> otherBlocks, List<Block> otherPredictors) {
         return new LayeredModel(
                 width,
                 embedding,
                 positions,
                 embeddingScale,
-                blocks.stream().map(change).toList(),
-                predictors.stream().map(change).toList(),
+                otherBlocks,
+                otherPredictors,
                 finalNorm,
                 head,
                 logitScale,

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tokens=${1:-2048}
-[ -d verify/target/test-classes ] || ./mvnw -q -Dfast -DskipTests package
+[ -d verify/target/test-classes ] && [ -d converter/target/lib ] || ./mvnw -q -Dfast -DskipTests package
 classes=verify/target/test-classes:verify/target/classes:reshard/target/classes:formats/target/classes
 classes+=:test-data/target/classes:converter/target/lib/*
 

@@ -6,6 +6,7 @@ import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.region.Shares;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.OpaqueItem;
 import dev.shardsmith.reshard.view.RankShard;
 import dev.shardsmith.verify.inspect.Holders;
 import dev.shardsmith.verify.inspect.ReplicaDisagreement;
@@ -45,6 +46,7 @@ record InspectJson(
             disagreements(json, surveys.get());
         }
         names(json, "unknown", view.unknown());
+        names(json, "items", view.items().stream().map(OpaqueItem::name).toList());
         json.writeNumberField("extraStates", view.extraStates().size());
         if (objects.isPresent()) {
             objects(json, objects.get());

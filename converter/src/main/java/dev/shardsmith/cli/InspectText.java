@@ -8,6 +8,7 @@ import dev.shardsmith.reshard.pattern.LayerKind;
 import dev.shardsmith.reshard.region.Shares;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
+import dev.shardsmith.reshard.view.OpaqueItem;
 import dev.shardsmith.verify.inspect.Holders;
 import dev.shardsmith.verify.inspect.TensorSurvey;
 import java.io.IOException;
@@ -19,7 +20,7 @@ import java.util.stream.Collectors;
 
 /** What is in a checkpoint, as text. */
 final class InspectText {
-    private static final int MOST_UNKNOWN = 10;
+    private static final int MOST_NAMES = 10;
 
     /** Characters of a bar of holders. */
     private static final int BAR = 16;
@@ -83,15 +84,17 @@ final class InspectText {
                             .filter(key -> !key.matches("model\\d*"))
                             .collect(Collectors.joining(", ")));
         }
+        if (!view.items().isEmpty()) {
+            line("other", some(view.items().stream().map(OpaqueItem::name).toList()) + ", which are no plain tensors");
+        }
         if (!view.unknown().isEmpty()) {
-            line("unknown", out.ink(Ink.YELLOW, unknown()) + "; convert needs --rule for them");
+            line("unknown", out.ink(Ink.YELLOW, some(view.unknown())) + "; convert needs --rule for them");
         }
     }
 
-    private String unknown() {
-        List<String> names = view.unknown();
-        String shown = String.join(", ", names.subList(0, Math.min(MOST_UNKNOWN, names.size())));
-        return names.size() > MOST_UNKNOWN ? shown + " and %d more".formatted(names.size() - MOST_UNKNOWN) : shown;
+    private static String some(List<String> names) {
+        String shown = String.join(", ", names.subList(0, Math.min(MOST_NAMES, names.size())));
+        return names.size() > MOST_NAMES ? shown + " and %d more".formatted(names.size() - MOST_NAMES) : shown;
     }
 
     /** The pattern in the colours of its layers, broken to the width of the terminal. */

@@ -95,6 +95,17 @@ final class InspectCommandTest {
     }
 
     @Test
+    void whatAFileHoldsBesidesTensorsIsNamed() {
+        String file = TestData.path("pytorch-zip", "protocol4", "model.pt").toString();
+        assertThat(CommandRun.of("inspect", file).lines())
+                .contains("other      o, py, s, b, np, custom, which are no plain tensors");
+        JsonNode json = CommandRun.of("inspect", file, "--json").json();
+        assertThat(json.get("items")).map(JsonNode::asText).containsExactly("o", "py", "s", "b", "np", "custom");
+        assertThat(CommandRun.of("inspect", PLAIN.resolve("tp1pp1").toString()).lines())
+                .noneMatch(line -> line.startsWith("other"));
+    }
+
+    @Test
     void tensorsWithoutDataAreNamedAsLeftOut() {
         CommandRun run = CommandRun.of(
                 "inspect", TestData.path("pytorch-zip", "meta", "model.pt").toString());

@@ -37,49 +37,54 @@ compare_files() {
   (cd "$place/tp2" && find . -type f) | while read -r file; do cmp "$place/tp2/$file" "$place/copy/$file"; done
 }
 
-# row NAME NANOSECONDS BYTES [PEER NANOSECONDS]
+# row NAME NANOSECONDS BYTES BAR [PEER NANOSECONDS]: a rate beside its bar, or a ratio to a peer beside its bar
 row() {
-  awk -v n="$1" -v t="$2" -v b="$3" -v o="${4:-}" -v c="${5:-}" 'BEGIN {
-    printf "%-40s %6.2f s  %5.2f GB/s", n, t / 1e9, b / t
-    if (o != "") printf "  %s %6.2f s  ratio %.2f", o, c / 1e9, t / c
+  awk -v n="$1" -v t="$2" -v b="$3" -v bar="$4" -v o="${5:-}" -v c="${6:-1}" 'BEGIN {
+    printf "%-42s %6.2f s  %5.2f GB/s", n, t / 1e9, b / t
+    if (o != "") printf "  %s %.2f s, ratio %.2f", o, c / 1e9, t / c
+    if (bar != "") {
+      holds = o != "" ? t / c <= bar : b / t >= bar
+      printf "  (bar: %s %s, %s)", o != "" ? "at most" : "at least", bar, holds ? "holds" : "missed"
+    }
     print "" }'
 }
 
-# A diff reads two checkpoints: GB/s are of one side's bytes, and of both sides' where the row says so.
+# rates NAME NANOSECONDS: of one side's bytes, and of the bytes of both sides that were compared
+rates() {
+  row "$1" "$2" "$bytes" ''
+  row '  bytes of both sides' "$2" $((2 * bytes)) 1.5
+}
+
 theirs=$(best compare_files)
-row 'diff, same layout, equal' "$(best ./shardsmith diff "$place/tp2" "$place/copy" --quiet)" "$bytes" cmp "$theirs"
+row 'diff, same layout, equal' "$(best ./shardsmith diff "$place/tp2" "$place/copy" --quiet)" "$bytes" 1.3 cmp "$theirs"
 rm -rf "$place/copy"
 ./shardsmith convert "$place/tp2" "$place/tp4" --tp 4 --quiet > /dev/null
-took=$(best ./shardsmith diff "$place/tp2" "$place/tp4" --quiet)
-row 'diff, TP2 against TP4, equal' "$took" "$bytes"
-row '  both sides counted' "$took" $((2 * bytes))
+rates 'diff, TP2 against TP4, equal' "$(best ./shardsmith diff "$place/tp2" "$place/tp4" --quiet)"
 rm -rf "$place/tp4"
 ./shardsmith sample "$place/other" "${sizes[@]}" --seed 2 --tp 1 > /dev/null
-took=$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet)
-row 'diff, TP2 against TP1, all values differ' "$took" "$bytes"
-row '  both sides counted' "$took" $((2 * bytes))
-took=$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet --rtol 0.01 --atol 0.001)
-row 'the same with tolerances, both sides' "$took" $((2 * bytes))
+rates 'diff, TP2 against TP1, all values differ' "$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet)"
+rates 'the same with tolerances' \
+  "$(best ./shardsmith diff "$place/tp2" "$place/other" --quiet --rtol 0.01 --atol 0.001)"
 rm -rf "$place/other"
 
 digest() { find "$place/tp2" -type f -exec sha256sum {} +; }
 digest_in_parallel() { find "$place/tp2" -type f -print0 | xargs -0 -n 1 -P "$(nproc)" sha256sum; }
 theirs=$(best digest)
 row 'manifest, one worker' \
-  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --force --workers 1 --quiet)" "$bytes" sha256sum "$theirs"
+  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --force --workers 1 --quiet)" "$bytes" 1.2 sha256sum "$theirs"
 theirs=$(best digest_in_parallel)
 row 'manifest, all workers' \
-  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --force --quiet)" "$bytes" "sha256sum, $(nproc) at a time" "$theirs"
+  "$(best ./shardsmith manifest "$place/tp2" -o "$place/m" --force --quiet)" "$bytes" 1.2 "sha256sum, $(nproc) at a time" "$theirs"
 
 # The peak of resident memory does not depend on the size of the checkpoint.
 for command in "diff $place/tp2 $place/tp2" "manifest $place/tp2 -o $place/m --force" "inspect $place/tp2 --stats"; do
   # shellcheck disable=SC2086  # words of a command
   ./shardsmith $command --quiet > /dev/null &
   child=$! peak=0
-  while [ -r "/proc/$child/status" ] && now_held=$(awk '/^VmHWM/ { print $2 }' "/proc/$child/status") && [ -n "$now_held" ]; do
-    [ "$now_held" -gt "$peak" ] && peak=$now_held
+  while status=$(cat "/proc/$child/status" 2> /dev/null) && [[ $status =~ VmHWM:[[:space:]]+([0-9]+) ]]; do
+    if [ "${BASH_REMATCH[1]}" -gt "$peak" ]; then peak=${BASH_REMATCH[1]}; fi
     sleep 0.05
   done
   wait "$child"
-  printf '%-40s %6d MiB resident at most\n' "${command%% *}" $((peak / 1024))
+  printf '%-42s %6d MiB resident at most  (bar: at most 500)\n' "${command%% *}" $((peak / 1024))
 done

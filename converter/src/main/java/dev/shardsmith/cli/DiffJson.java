@@ -43,6 +43,11 @@ final class DiffJson {
             json.writeEndObject();
         }
         json.writeEndArray();
+        json.writeArrayFieldStart("notes");
+        for (String note : result.notes()) {
+            json.writeString(note);
+        }
+        json.writeEndArray();
         json.writeArrayFieldStart("ignored");
         for (String ignored : result.ignored()) {
             json.writeString(ignored);

@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.cli.terminal.ByteSize;
+import dev.shardsmith.cli.terminal.Count;
 import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.Table;
 import dev.shardsmith.reshard.view.LogicalTensor;
@@ -15,8 +16,10 @@ import dev.shardsmith.verify.diff.WorstElement;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
@@ -24,13 +27,14 @@ import java.util.stream.Collectors;
 final class DiffText {
     private static final int MOST_ROWS = 40;
     private static final int MOST_STATE = 20;
+    private static final int MOST_NAMES = 3;
     private static final String NONE = "-";
 
     private DiffText() {}
 
     static void print(Out out, ModelView left, ModelView right, DiffResult result) throws IOException {
-        out.line("A  " + Opening.describe(left));
-        out.line("B  " + Opening.describe(right));
+        out.paragraph("A  " + Opening.describe(left));
+        out.paragraph("B  " + Opening.describe(right));
         out.line();
         List<TensorDiff> differing = result.tensors().stream()
                 .filter(diff -> diff.status() != TensorDiff.Status.SAME)
@@ -40,15 +44,39 @@ final class DiffText {
             worst(out, differing);
             out.line();
         }
-        result.tensors().stream()
-                .filter(diff -> !diff.note().isEmpty())
-                .limit(MOST_ROWS)
-                .forEach(diff -> out.line("note on " + diff.name() + ": " + diff.note()));
+        notes(out, result);
         state(out, result.state());
         result.ignored().forEach(ignored -> out.line("left out: " + ignored));
         String verdict = result.same() ? out.ink(Ink.GREEN, "same") : out.ink(Ink.RED, "different");
-        out.line("%s: %d tensors, %s (%s)"
-                .formatted(verdict, result.tensors().size(), ByteSize.format(result.bytes()), counts(result)));
+        out.paragraph("%s: %s, %s (%s)"
+                .formatted(
+                        verdict,
+                        Count.of(result.tensors().size(), "tensor"),
+                        ByteSize.format(result.bytes()),
+                        counts(result)));
+    }
+
+    /** What is to be said about the whole, and about tensors whose row does not say it: each once, with its tensors. */
+    private static void notes(Out out, DiffResult result) {
+        result.notes().forEach(note -> out.paragraph("note: " + note));
+        Map<String, List<String>> tensors = new LinkedHashMap<>();
+        for (TensorDiff diff : result.tensors()) {
+            boolean said =
+                    diff.status() != TensorDiff.Status.SAME && detail(diff).isPresent();
+            if (!diff.note().isEmpty() && !said) {
+                tensors.computeIfAbsent(diff.note(), none -> new ArrayList<>()).add(diff.name());
+            }
+        }
+        tensors.forEach((note, names) -> {
+            out.paragraph("note: " + note + (names.size() == 1 ? "" : " (%d tensors)".formatted(names.size())));
+            names.stream().limit(MOST_NAMES).forEach(name -> out.line("  " + name));
+            if (names.size() > MOST_NAMES) {
+                out.line("  and %d more; --json lists all".formatted(names.size() - MOST_NAMES));
+            }
+        });
+        if (!tensors.isEmpty() || !result.notes().isEmpty()) {
+            out.line();
+        }
     }
 
     private static String counts(DiffResult result) {
@@ -60,7 +88,7 @@ final class DiffText {
 
     private static void tensors(Out out, List<TensorDiff> differing) {
         Table table = new Table()
-                .column("tensor", Table.Align.LEFT)
+                .nameColumn("tensor")
                 .column("status", Table.Align.LEFT)
                 .column("differ", Table.Align.RIGHT)
                 .column("max abs", Table.Align.RIGHT)
@@ -70,11 +98,12 @@ final class DiffText {
             Optional<TensorComparison> figures = diff.comparison();
             table.row(
                     diff.name(),
-                    status(diff),
+                    diff.status().id(),
                     figures.map(f -> String.valueOf(f.differing())).orElse(NONE),
                     figures.map(f -> real(f.maxAbs())).orElse(NONE),
                     figures.map(f -> real(f.maxRel())).orElse(NONE),
                     figures.map(f -> String.valueOf(f.maxUlp())).orElse(NONE));
+            detail(diff).ifPresent(table::detail);
         }
         out.table(table);
         if (differing.size() > MOST_ROWS) {
@@ -82,16 +111,15 @@ final class DiffText {
         }
     }
 
-    private static String status(TensorDiff diff) {
+    /** What a status alone does not say. */
+    private static Optional<String> detail(TensorDiff diff) {
         if (diff.reshaped()) {
-            return "shape " + diff.left().get().shape() + " / "
-                    + diff.right().get().shape();
+            return Optional.of(diff.note());
         }
-        if (diff.retyped()) {
-            return diff.status().id() + " " + diff.left().get().dtype().shortName() + "/"
-                    + diff.right().get().dtype().shortName();
+        if (diff.newName().isPresent()) {
+            return Optional.of("in B " + diff.newName().get());
         }
-        return diff.newName().map(name -> "now " + name).orElse(diff.status().id());
+        return diff.retyped() ? Optional.of(diff.note()) : Optional.empty();
     }
 
     private static void worst(Out out, List<TensorDiff> differing) throws IOException {
@@ -107,10 +135,10 @@ final class DiffText {
         WorstElement worst = diff.comparison().get().worst().get(0);
         long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
         out.line();
-        out.line("worst element: %s %s"
+        out.paragraph("worst element: %s %s"
                 .formatted(diff.name(), Arrays.toString(ElementPlace.index(diff.either(), element))));
-        out.line("  A %s  %s".formatted(worst.left(), place(diff.left(), element)));
-        out.line("  B %s  %s".formatted(worst.right(), place(diff.right(), element)));
+        out.paragraph("  A %s  %s".formatted(worst.left(), place(diff.left(), element)));
+        out.paragraph("  B %s  %s".formatted(worst.right(), place(diff.right(), element)));
     }
 
     private static double difference(TensorDiff diff) {
@@ -126,10 +154,10 @@ final class DiffText {
         if (state.isEmpty()) {
             return;
         }
-        out.line("other state differs in %d places (this does not count):".formatted(state.size()));
+        out.line("other state differs in %s (this does not count):".formatted(Count.of(state.size(), "place")));
         List<StateDifference> shown = new ArrayList<>(state.subList(0, Math.min(MOST_STATE, state.size())));
         for (StateDifference difference : shown) {
-            out.line("  %s: %s / %s"
+            out.paragraph("  %s: %s / %s"
                     .formatted(
                             difference.path(),
                             difference.left().isEmpty() ? NONE : difference.left(),

@@ -131,7 +131,7 @@ final class InspectText {
     /** Lists tensors; of a checkpoint of several ranks also a bar of who holds what. */
     void tensors(List<LogicalTensor> tensors, Holders holders) throws IOException {
         Table table = new Table()
-                .column("tensor", Table.Align.LEFT)
+                .nameColumn("tensor")
                 .column("type", Table.Align.LEFT)
                 .column("shape", Table.Align.LEFT)
                 .column("size", Table.Align.RIGHT);

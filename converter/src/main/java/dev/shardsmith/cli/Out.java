@@ -44,6 +44,11 @@ final class Out {
         reports.print('\n');
     }
 
+    /** Prints a sentence of the report, broken to the width of the terminal; further lines hang. */
+    void paragraph(String text) {
+        Wrapping.hanging(text, terminal.tableColumns()).forEach(this::line);
+    }
+
     /** Prints an empty line. */
     void line() {
         reports.print('\n');

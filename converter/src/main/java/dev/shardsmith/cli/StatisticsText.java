@@ -29,7 +29,7 @@ final class StatisticsText {
 
     void print(List<TensorSurvey> surveys) {
         boolean wide = out.terminal().tableColumns() >= WIDE;
-        Table table = new Table().column("tensor", Table.Align.LEFT);
+        Table table = new Table().nameColumn("tensor");
         figures(wide ? table.fixedColumn("min..max", Table.Align.LEFT) : table);
         for (TensorSurvey survey : surveys) {
             String name = survey.tensor().name();

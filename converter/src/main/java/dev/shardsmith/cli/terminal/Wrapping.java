@@ -2,10 +2,12 @@ package dev.shardsmith.cli.terminal;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 
 /** Breaks text into lines of a width, at blanks. */
 public final class Wrapping {
     private static final int HANGING = 2;
+    private static final Pattern ESCAPE = Pattern.compile("\u001b\\[[0-9;]*m");
 
     private Wrapping() {}
 
@@ -14,7 +16,7 @@ public final class Wrapping {
         List<String> lines = new ArrayList<>();
         StringBuilder line = new StringBuilder();
         for (String word : text.split("\\s+")) {
-            if (line.length() > 0 && line.length() + 1 + word.length() > width) {
+            if (line.length() > 0 && visible(line.toString()) + 1 + visible(word) > width) {
                 lines.add(line.toString());
                 line.setLength(0);
             }
@@ -31,21 +33,31 @@ public final class Wrapping {
         }
         List<String> broken = new ArrayList<>();
         for (String line : text.split("\\R", -1)) {
-            int indent = 0;
-            while (indent < line.length() && line.charAt(indent) == ' ') {
-                indent++;
-            }
-            if (line.length() <= terminal.columns()) {
-                broken.add(line);
-                continue;
-            }
-            // Broken lines hang, so that the next statement is told from the rest of this one.
-            String prefix = " ".repeat(indent);
-            for (String part : lines(line.strip(), terminal.columns() - indent - HANGING)) {
-                broken.add(prefix + part);
-                prefix = " ".repeat(indent + HANGING);
-            }
+            broken.addAll(hanging(line, terminal.columns()));
         }
         return String.join("\n", broken);
+    }
+
+    /** Breaks one line, indented or not, to a width; what follows hangs, so that the next statement is told from its rest. */
+    public static List<String> hanging(String line, int width) {
+        if (visible(line) <= width) {
+            return List.of(line);
+        }
+        int indent = 0;
+        while (indent < line.length() && line.charAt(indent) == ' ') {
+            indent++;
+        }
+        List<String> broken = new ArrayList<>();
+        String prefix = " ".repeat(indent);
+        for (String part : lines(line.strip(), width - indent - HANGING)) {
+            broken.add(prefix + part);
+            prefix = " ".repeat(indent + HANGING);
+        }
+        return broken;
+    }
+
+    /** Columns that a text takes: colours take none. */
+    private static int visible(String text) {
+        return ESCAPE.matcher(text).replaceAll("").length();
     }
 }

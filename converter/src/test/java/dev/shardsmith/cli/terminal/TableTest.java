@@ -53,4 +53,39 @@ final class TableTest {
 
         assertThatThrownBy(() -> table.row("a", "b")).isInstanceOf(IllegalArgumentException.class);
     }
+
+    @Test
+    void aNameThatIsTooWideStandsWholeOnALineOfItsOwn() {
+        Table table = new Table()
+                .nameColumn("name")
+                .column("size", Table.Align.RIGHT)
+                .row("decoder.layers.0.mixer.in_proj.weight", "16 KiB")
+                .row("D", "4 B");
+
+        assertThat(table.lines(Terminal.of(Map.of("COLUMNS", "40"))))
+                .containsExactly(
+                        "name                                size",
+                        "decoder.layers.0.mixer.in_proj.weight",
+                        "                                  16 KiB",
+                        "D                                    4 B");
+        assertThat(table.lines(Terminal.NONE).get(1)).isEqualTo("decoder.layers.0.mixer.in_proj.weight  16 KiB");
+    }
+
+    @Test
+    void detailsStandBelowTheirRow() {
+        Table table = new Table()
+                .nameColumn("name")
+                .column("status", Table.Align.LEFT)
+                .row("old", "renamed")
+                .detail("now called by another name, which takes more than one line")
+                .row("same", "same");
+
+        assertThat(table.lines(Terminal.of(Map.of("COLUMNS", "40"))))
+                .containsExactly(
+                        "name  status",
+                        "old   renamed",
+                        "    now called by another name, which",
+                        "    takes more than one line",
+                        "same  same");
+    }
 }

@@ -6,8 +6,10 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.OrderedWork;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.LongConsumer;
 
@@ -46,21 +48,28 @@ public final class CheckpointDiff {
      * @throws CheckpointException if a side cannot be read
      */
     public DiffResult compare(ModelView left, ModelView right) throws IOException {
+        LayerAlignment alignment = LayerAlignment.of(left, right);
+        Map<String, LogicalTensor> partners = new HashMap<>();
+        List<LogicalTensor> extra = new ArrayList<>();
+        for (LogicalTensor tensor : right.tensors().values()) {
+            Optional<String> name = alignment.leftName(tensor.name()).filter(left.tensors()::containsKey);
+            if (name.isPresent()) {
+                partners.put(name.get(), tensor);
+            } else if (options.compares(tensor.name())) {
+                extra.add(tensor);
+            }
+        }
+        List<LogicalTensor> missing = left.tensors().values().stream()
+                .filter(tensor -> options.compares(tensor.name()) && !partners.containsKey(tensor.name()))
+                .toList();
         try (OrderedWork work = new OrderedWork(options.workers())) {
-            List<TensorDiff> both = tensorsOnBothSides(left.tensors(), right.tensors(), work);
-            List<LogicalTensor> missing = onOneSide(left.tensors(), right.tensors());
-            List<LogicalTensor> extra = onOneSide(right.tensors(), left.tensors());
+            List<TensorDiff> both = tensorsOnBothSides(left.tensors(), partners, work);
             List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
             List<TensorDiff> tensors = ModelOrder.merge(left.tensors().keySet(), both, unpaired);
-            return new DiffResult(
-                    tensors, StateDiff.of(left.state(), right.state()), ignored(left, right), bytes(left));
+            List<StateDifference> state = StateDiff.of(left, right, alignment);
+            List<String> notes = alignment.note().map(List::of).orElse(List.of());
+            return new DiffResult(tensors, state, notes, ignored(left), bytes(left));
         }
-    }
-
-    private List<LogicalTensor> onOneSide(Map<String, LogicalTensor> side, Map<String, LogicalTensor> other) {
-        return side.values().stream()
-                .filter(tensor -> options.compares(tensor.name()) && !other.containsKey(tensor.name()))
-                .toList();
     }
 
     private List<TensorDiff> tensorsOnBothSides(
@@ -92,19 +101,10 @@ public final class CheckpointDiff {
         small.clear();
     }
 
-    private List<String> ignored(ModelView left, ModelView right) {
-        List<String> ignored = new ArrayList<>();
-        int leftStates = left.extraStates().size();
-        int rightStates = right.extraStates().size();
-        if (leftStates + rightStates > 0) {
-            ignored.add(leftStates + " and " + rightStates + " opaque module states (_extra_state)");
-        }
+    private List<String> ignored(ModelView left) {
         long byName = left.tensors().keySet().stream()
                 .filter(name -> !options.compares(name))
                 .count();
-        if (byName > 0) {
-            ignored.add(byName + " tensors by name");
-        }
-        return ignored;
+        return byName > 0 ? List.of(byName + " tensors by name") : List.of();
     }
 }

@@ -8,10 +8,12 @@ import java.util.List;
  * @param tensors every tensor compared, in the order of the left side and then of the right one
  * @param state differences in what is not a tensor of the model; they do not count against {@link #same()}, since a
  *     conversion has to change some of it
+ * @param notes what is to be said about the comparison as a whole, in words
  * @param ignored what was left out, in words
  * @param bytes bytes of the tensors of the left side that were compared
  */
-public record DiffResult(List<TensorDiff> tensors, List<StateDifference> state, List<String> ignored, long bytes) {
+public record DiffResult(
+        List<TensorDiff> tensors, List<StateDifference> state, List<String> notes, List<String> ignored, long bytes) {
     /** True if every tensor is the same on both sides. */
     public boolean same() {
         return tensors.stream().allMatch(tensor -> tensor.status() == TensorDiff.Status.SAME);

@@ -1,21 +1,26 @@
 package dev.shardsmith.verify.diff;
 
-import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.StateTree;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 
 /** Compares what is no tensor of the model: options, counters, schedules, generators. */
 final class StateDiff {
     private StateDiff() {}
 
     /** Every place where the two differ, in the order of the left side, then those of the right side alone. */
-    static List<StateDifference> of(ModelState left, ModelState right) throws IOException {
-        Map<String, String> ours = leaves(left);
-        Map<String, String> theirs = leaves(right);
+    static List<StateDifference> of(ModelView left, ModelView right, LayerAlignment alignment) throws IOException {
+        Map<String, String> ours = leaves(StateTree.withDigests(left.state()), Optional::of);
+        Map<String, String> theirs = leaves(StateTree.withDigests(right.state()), Optional::of);
+        // Opaque module states are named as tensors are.
+        ours.putAll(leaves(StateTree.withDigests(left.extraStates()), Optional::of));
+        theirs.putAll(leaves(StateTree.withDigests(right.extraStates()), alignment::leftName));
         List<StateDifference> differences = new ArrayList<>();
         ours.forEach((path, text) -> {
             String other = theirs.getOrDefault(path, "");
@@ -31,10 +36,10 @@ final class StateDiff {
         return differences;
     }
 
-    private static Map<String, String> leaves(ModelState state) throws IOException {
+    private static Map<String, String> leaves(List<StateTree.Leaf> tree, Function<String, Optional<String>> naming) {
         Map<String, String> leaves = new LinkedHashMap<>();
-        for (StateTree.Leaf leaf : StateTree.withDigests(state)) {
-            leaves.put(leaf.path(), leaf.text());
+        for (StateTree.Leaf leaf : tree) {
+            leaves.put(naming.apply(leaf.path()).orElse(leaf.path()), leaf.text());
         }
         return leaves;
     }

@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,18 +46,17 @@ final class Unpaired {
 
     List<TensorDiff> match(List<LogicalTensor> missing, List<LogicalTensor> extra, OrderedWork work)
             throws IOException {
-        Map<String, String> digests = digests(missing, extra, work);
+        Map<LogicalTensor, String> digests = digests(missing, extra, work);
         Map<String, Deque<LogicalTensor>> byDigest = new HashMap<>();
         for (LogicalTensor tensor : extra) {
-            Optional.ofNullable(digests.get(tensor.name()))
+            Optional.ofNullable(digests.get(tensor))
                     .ifPresent(digest -> byDigest.computeIfAbsent(digest, none -> new ArrayDeque<>())
                             .add(tensor));
         }
         List<TensorDiff> found = new ArrayList<>();
         Set<String> taken = new HashSet<>();
         for (LogicalTensor tensor : missing) {
-            Deque<LogicalTensor> partners =
-                    byDigest.getOrDefault(digests.getOrDefault(tensor.name(), ""), new ArrayDeque<>());
+            Deque<LogicalTensor> partners = byDigest.getOrDefault(digests.getOrDefault(tensor, ""), new ArrayDeque<>());
             Optional<LogicalTensor> partner = Optional.ofNullable(partners.poll());
             partner.ifPresent(other -> taken.add(other.name()));
             if (partner.isPresent()) {
@@ -102,24 +101,23 @@ final class Unpaired {
                         .isEmpty();
     }
 
-    /** Digests by name, with type and shape in front, of the tensors that can have a partner. */
-    private static Map<String, String> digests(List<LogicalTensor> missing, List<LogicalTensor> extra, OrderedWork work)
-            throws IOException {
+    /** Digests, with type and shape in front, of the tensors that can have a partner. */
+    private static Map<LogicalTensor, String> digests(
+            List<LogicalTensor> missing, List<LogicalTensor> extra, OrderedWork work) throws IOException {
         Set<Likeness> onLeft = missing.stream().map(Likeness::of).collect(Collectors.toSet());
         Set<Likeness> onRight = extra.stream().map(Likeness::of).collect(Collectors.toSet());
         List<LogicalTensor> candidates = Stream.concat(missing.stream(), extra.stream())
                 .filter(tensor -> onLeft.contains(Likeness.of(tensor)) && onRight.contains(Likeness.of(tensor)))
                 .toList();
-        Map<String, String> digests = new LinkedHashMap<>();
+        // Both sides may use a name, for different parts of the model.
+        Map<LogicalTensor, String> digests = new IdentityHashMap<>();
         List<Callable<String>> tasks = new ArrayList<>();
         for (LogicalTensor tensor : candidates) {
             TensorReading reading = TensorReading.of(tensor);
             tasks.add(() -> Likeness.of(tensor)
                     + TensorDigest.of(reading, BlockReader.ofThisThread()).sha256Hex());
         }
-        work.inOrder(
-                tasks.iterator(),
-                digest -> digests.put(candidates.get(digests.size()).name(), digest));
+        work.inOrder(tasks.iterator(), digest -> digests.put(candidates.get(digests.size()), digest));
         return digests;
     }
 }

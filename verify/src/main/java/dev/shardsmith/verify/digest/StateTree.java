@@ -14,6 +14,7 @@ import dev.shardsmith.formats.pickle.PySet;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.ModelState;
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -38,7 +39,7 @@ public final class StateTree {
     /** Where Megatron keeps the weights, one entry for each virtual stage: they are compared as tensors. */
     private static final Pattern MODEL = Pattern.compile("model\\d*");
 
-    private final ModelState state;
+    private final Map<PyValue, StoredTensor> tensors;
     private final boolean digests;
     private final IdentityHashMap<PyValue, String> places = new IdentityHashMap<>();
     private final Deque<Node> open = new ArrayDeque<>();
@@ -54,28 +55,43 @@ public final class StateTree {
 
     private record Node(String path, PyValue value) {}
 
-    private StateTree(ModelState state, boolean digests) {
-        this.state = state;
+    private StateTree(Map<PyValue, StoredTensor> tensors, boolean digests) {
+        this.tensors = tensors;
         this.digests = digests;
     }
 
     /** All values; tensors are described by type and shape. */
     public static List<Leaf> outline(ModelState state) throws IOException {
-        return new StateTree(state, false).flatten();
+        return new StateTree(state.tensors(), false).flatten(roots(state));
     }
 
     /** All values; tensors are described by type, shape and the beginning of their SHA-256. */
     public static List<Leaf> withDigests(ModelState state) throws IOException {
-        return new StateTree(state, true).flatten();
+        return new StateTree(state.tensors(), true).flatten(roots(state));
     }
 
-    private List<Leaf> flatten() throws IOException {
+    /** As {@link #withDigests(ModelState)}, of opaque module states under their names. */
+    public static List<Leaf> withDigests(List<ExtraState> states) throws IOException {
+        Map<PyValue, StoredTensor> tensors = new IdentityHashMap<>();
+        List<Node> roots = new ArrayList<>();
+        for (ExtraState state : states) {
+            state.tensor().ifPresent(tensor -> tensors.put(state.value(), tensor));
+            roots.add(new Node(state.name(), state.value()));
+        }
+        return new StateTree(tensors, true).flatten(roots);
+    }
+
+    private static List<Node> roots(ModelState state) {
         List<Node> roots = new ArrayList<>();
         for (Map.Entry<String, PyValue> entry : state.entries().entrySet()) {
             if (!MODEL.matcher(entry.getKey()).matches()) {
                 roots.add(new Node(entry.getKey(), entry.getValue()));
             }
         }
+        return roots;
+    }
+
+    private List<Leaf> flatten(List<Node> roots) throws IOException {
         push(roots);
         while (!open.isEmpty() && leaves.size() < MOST_LEAVES) {
             visit(open.pop());
@@ -90,7 +106,7 @@ public final class StateTree {
     }
 
     private void visit(Node node) throws IOException {
-        StoredTensor tensor = state.tensors().get(node.value());
+        StoredTensor tensor = tensors.get(node.value());
         if (tensor != null) {
             leaf(node, describe(node.path(), tensor));
             return;

@@ -51,6 +51,7 @@ public final class DiffReport {
             report.fact(status.id(), Amounts.count(result.count(status)));
         }
         report.fact("compared", Amounts.bytes(result.bytes()));
+        result.notes().forEach(note -> report.fact("note", note));
         result.ignored().forEach(ignored -> report.fact("left out", ignored));
         report.column("different", Unit.COUNT)
                 .column("max abs", Unit.NUMBER)

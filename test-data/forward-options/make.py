@@ -337,7 +337,72 @@ def mha_case(seed, heads=4, key_heads=2, head_dim=6, kernel=0, mlp_dim=0, **opti
     return "mamba_ssm", config, [shard], u, out
 
 
+def gated_delta(w, u, args, value_heads, value_dim):
+    key_dim, key_heads = args["linear_key_head_dim"], args["linear_num_key_heads"]
+    keys, values = key_heads * key_dim, value_heads * value_dim
+    x = run_norm(w, "self_attention.in_proj.layer_norm_", args, u)
+    projected = x @ w["self_attention.in_proj.weight"].T
+    mixed, z, beta, alpha = projected.split([2 * keys + values, values, value_heads, value_heads], -1)
+    taps = w["self_attention.conv1d.weight"]
+    kernel = taps.shape[-1]
+    padded = torch.cat([torch.zeros(kernel - 1, mixed.shape[1]), mixed])
+    mixed = silu(torch.stack([(padded[t:t + kernel] * taps[:, 0].T).sum(0) for t in range(LENGTH)]))
+    q, k, v = mixed.split([keys, keys, values], -1)
+    q, k = q.view(LENGTH, key_heads, key_dim), k.view(LENGTH, key_heads, key_dim)
+    q = q / torch.sqrt((q * q).sum(-1, keepdim=True) + 1e-6)
+    k = k / torch.sqrt((k * k).sum(-1, keepdim=True) + 1e-6)
+    v = v.view(LENGTH, value_heads, value_dim)
+    decay = torch.exp(-torch.exp(w["self_attention.A_log"])
+                      * torch.log1p(torch.exp(alpha + w["self_attention.dt_bias"])))
+    write = torch.sigmoid(beta)
+    out = torch.zeros(LENGTH, value_heads, value_dim)
+    for h in range(value_heads):
+        g = h // (value_heads // key_heads)
+        held = torch.zeros(key_dim, value_dim)
+        for t in range(LENGTH):
+            held = decay[t, h] * held
+            held = held + torch.outer(k[t, g], write[t, h] * (v[t, h] - k[t, g] @ held))
+            out[t, h] = q[t, g] @ held * key_dim ** -0.5
+    out = norm("RMSNorm", out, w["self_attention.out_norm.weight"], None, args["layernorm_epsilon"],
+               1.0 if args.get("apply_layernorm_1p") else 0.0)
+    return (out.reshape(LENGTH, values) * silu(z)) @ w["self_attention.out_proj.weight"].T
+
+
+def gated_delta_case(seed, value_heads=4, value_dim=6, ranks=1, **options):
+    args = {"layernorm_epsilon": 1e-6, "normalization": "RMSNorm", "linear_key_head_dim": 5, "linear_num_key_heads": 2,
+            "linear_num_value_heads": value_heads, "linear_value_head_dim": value_dim, "swiglu": True, **options}
+    keys, values = 10, value_heads * value_dim
+    w = Weights(seed)
+    add_norm(w, "self_attention.in_proj.layer_norm_", args)
+    rows = [keys, keys, values, values, value_heads, value_heads]
+    w.add("self_attention.in_proj.weight", sum(rows), WIDTH)
+    w.add("self_attention.conv1d.weight", 2 * keys + values, 1, 4, scale=0.5)
+    w.add("self_attention.dt_bias", value_heads, scale=0.5, mean=-1.0)
+    w.add("self_attention.A_log", value_heads, scale=0.5, mean=0.5)
+    w.add("self_attention.out_norm.weight", value_dim, scale=0.2,
+          mean=0.0 if args.get("apply_layernorm_1p") else 1.0)
+    w.add("self_attention.out_proj.weight", WIDTH, values)
+    u = w_input(seed)
+    shards = []
+    for rank in range(ranks):
+        shard = {}
+        for name, value in w.items():
+            last = name.replace("self_attention.", "")
+            parts = {"in_proj.weight": rows, "conv1d.weight": [keys, keys, values]}.get(last)
+            if parts:
+                value = torch.cat([part.chunk(ranks)[rank] for part in value.split(parts)])
+            elif last == "out_proj.weight":
+                value = value.chunk(ranks, 1)[rank]
+            elif last in ("dt_bias", "A_log"):
+                value = value.chunk(ranks)[rank]
+            shard[name] = value
+        shards.append(shard)
+    return "megatron", args, shards, u, gated_delta(w, u, args, value_heads, value_dim)
+
+
 CASES = {
+    "gated_delta_one_rank_1p": lambda: gated_delta_case(51, apply_layernorm_1p=True),
+    "gated_delta_two_ranks": lambda: gated_delta_case(52, ranks=2),
     "attention_layernorm_1p_bias_rotary_half_interleaved": lambda: attention_case(
         1, normalization="LayerNorm", apply_layernorm_1p=True, bias=True, rotary_percent=0.5, rotary_interleaved=True,
         channels=8),

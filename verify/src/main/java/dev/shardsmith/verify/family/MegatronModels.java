@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 /**
  * Megatron-LM's hybrid and GPT models, run rank by rank as that framework runs them.
  *
- * <p>Layers are numbered over the whole model. What no forward pass is known for (other mixers than Mamba-2, latent attention, a
+ * <p>Layers are numbered over the whole model. What no forward pass is known for (other mixers than Mamba-2 and gated delta nets, latent attention, a
  * learned softmax offset) is left out; nobody asks for its tensors then.
  */
 public final class MegatronModels {
@@ -103,6 +103,11 @@ public final class MegatronModels {
         if (parts.isMamba2(layer.under("mixer."))) {
             PreNorm norm = need(preNorm(layer, "mixer.in_proj.layer_norm_", "norm."), layer);
             blocks.add(new Block(index, of + "mamba", norm, List.of(parts.mamba2(layer.under("mixer.")))));
+        }
+        if (new GatedDeltaParts(args, parts).isGatedDelta(layer.under("self_attention."))) {
+            PreNorm norm = need(preNorm(layer, "self_attention.in_proj.layer_norm_", "input_layernorm."), layer);
+            Mixer mixer = new GatedDeltaParts(args, parts).mixer(layer.under("self_attention."));
+            blocks.add(new Block(index, of + "gdn", norm, List.of(mixer)));
         }
         if (layer.has("self_attention.linear_qkv.weight")
                 && !layer.has("self_attention.core_attention.softmax_offset")) {

@@ -108,7 +108,7 @@ record MegatronParts(Settings args, int width, int expertRanks) {
         return rank.size("conv1d.weight.x", 0) + rank.size("conv1d.weight.B", 0) + rank.size("conv1d.weight.C", 0);
     }
 
-    private static boolean hasAny(NamedWeights rank, String... names) {
+    static boolean hasAny(NamedWeights rank, String... names) {
         for (String name : names) {
             if (rank.has(name)) {
                 return true;
@@ -118,8 +118,7 @@ record MegatronParts(Settings args, int width, int expertRanks) {
     }
 
     /** A tensor that is whole under one of these names, or in components under the last of them. */
-    private static WeightSource joined(NamedWeights rank, List<String> names, String... components)
-            throws CheckpointException {
+    static WeightSource joined(NamedWeights rank, List<String> names, String... components) throws CheckpointException {
         for (String name : names) {
             if (rank.has(name)) {
                 return rank.get(name);

@@ -3,6 +3,7 @@ package dev.shardsmith.verify.family;
 import dev.shardsmith.verify.forward.AttentionMixer;
 import dev.shardsmith.verify.forward.Block;
 import dev.shardsmith.verify.forward.ExpertsMixer;
+import dev.shardsmith.verify.forward.GatedDeltaMixer;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
@@ -27,7 +28,8 @@ final class UnfollowedOptions {
         ATTENTION,
         MLP,
         EXPERTS,
-        MAMBA
+        MAMBA,
+        GATED_DELTA
     }
 
     /**
@@ -58,6 +60,8 @@ final class UnfollowedOptions {
             new Rule(Part.ATTENTION, "softmax_type", among("vanilla")),
             new Rule(Part.ATTENTION, "qk_l2_norm", OFF),
             new Rule(Part.ATTENTION, "experimental_attention_variant", among("gated_delta_net", "gdn")),
+            // The activation of the MLPs is that of gated delta nets too.
+            new Rule(Part.GATED_DELTA, "swiglu", among(true)),
             new Rule(Part.MLP, "quick_geglu", OFF),
             new Rule(Part.MLP, "openai_gelu", OFF),
             new Rule(Part.MLP, "activation_func_clamp_value", NEVER),
@@ -218,6 +222,9 @@ final class UnfollowedOptions {
         }
         if (mixer instanceof MlpMixer) {
             return Set.of(Part.MLP);
+        }
+        if (mixer instanceof GatedDeltaMixer) {
+            return Set.of(Part.GATED_DELTA);
         }
         return mixer instanceof ExpertsMixer ? Set.of(Part.MLP, Part.EXPERTS) : Set.of(Part.MAMBA);
     }

@@ -9,6 +9,7 @@ public sealed interface Mixer
         permits Mamba1Mixer,
                 Mamba2Mixer,
                 Mamba3Mixer,
+                GatedDeltaMixer,
                 AttentionMixer,
                 MlpMixer,
                 ExpertsMixer,

@@ -74,6 +74,16 @@ public final class LayerKeys {
     private static final Map<LayerKind, List<List<String>>> REQUIRED = required();
     private static final Map<LayerKind, Map<String, String>> MEANINGS = meanings();
 
+    /** Parameters of which a layer has all or none. */
+    private static final List<List<String>> TOGETHER = groups("""
+            mlp.shared_experts.linear_fc1.weight|mlp.shared_experts.linear_fc2.weight
+            mlp.shared_experts.linear_fc1.bias|mlp.shared_experts.linear_fc2.bias
+            mlp.fc1_latent_proj.weight|mlp.fc2_latent_proj.weight
+            mlp.linear_fc1.bias|mlp.linear_fc2.bias
+            self_attention.q_layernorm.weight|self_attention.k_layernorm.weight
+            self_attention.linear_q_down_proj.weight|self_attention.linear_q_up_proj.weight
+            """);
+
     private static final Set<String> HIDDEN_NORMS = Set.of(
             "norm.weight",
             "mixer.in_proj.layer_norm_weight",
@@ -207,6 +217,11 @@ public final class LayerKeys {
             meanings.put(kind, first);
         });
         return meanings;
+    }
+
+    /** Groups of parameters of which a layer has all or none. */
+    static List<List<String>> together() {
+        return TOGETHER;
     }
 
     /** Whether a parameter is the weight of a norm over the hidden channels, in front of a part of a layer or behind all. */

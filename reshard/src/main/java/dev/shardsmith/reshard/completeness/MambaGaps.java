@@ -17,6 +17,8 @@ import java.util.stream.Stream;
 final class MambaGaps {
     private static final Pattern LAYER = Pattern.compile("(backbone\\.layers\\.(\\d{1,9})\\.)(.+)");
     private static final int MOST = 1000;
+    private static final List<String> EMBEDDINGS =
+            List.of("backbone.embedding.weight", "backbone.embedding.word_embeddings.weight");
 
     /** A kind of mixer: what only it has, and what it cannot do without. */
     private enum Mixer {
@@ -50,11 +52,17 @@ final class MambaGaps {
     }
 
     private final ModelView view;
-    private final TreeMap<Integer, LayerParts> layers = new TreeMap<>();
+    private final TreeMap<Integer, LayerParts> layers;
     private final List<Gap> gaps = new ArrayList<>();
 
     private MambaGaps(ModelView view) {
         this.view = view;
+        this.layers = layers(view);
+    }
+
+    /** The layers by number. */
+    static TreeMap<Integer, LayerParts> layers(ModelView view) {
+        TreeMap<Integer, LayerParts> layers = new TreeMap<>();
         for (LogicalTensor tensor : view.tensors().values()) {
             Matcher layer = LAYER.matcher(tensor.name());
             if (layer.matches()) {
@@ -62,6 +70,7 @@ final class MambaGaps {
                         .add(layer.group(3), tensor);
             }
         }
+        return layers;
     }
 
     static List<Gap> of(ModelView view) {
@@ -73,7 +82,7 @@ final class MambaGaps {
     }
 
     private void find() {
-        if (view.tensors().keySet().stream().noneMatch(name -> name.startsWith("backbone.embedding."))) {
+        if (EMBEDDINGS.stream().noneMatch(view.tensors()::containsKey)) {
             gaps.add(Gap.tensor("backbone.embedding.weight", "every model has an embedding"));
         }
         numbering();

@@ -27,6 +27,7 @@ final class MegatronGaps {
     private final Optional<MegatronArgs> args;
     private final Optional<String> pattern;
     private final MegatronParts parts;
+    private final boolean published;
     private final boolean transformer;
     private final List<Gap> gaps = new ArrayList<>();
 
@@ -34,6 +35,7 @@ final class MegatronGaps {
         this.args = view.state().args();
         this.pattern = view.pattern();
         this.parts = MegatronParts.of(view);
+        this.published = view.layout() == ModelView.Layout.HUGGINGFACE;
         this.transformer = parts.isTransformer();
     }
 
@@ -141,6 +143,17 @@ final class MegatronGaps {
         }
         for (LayerKind kind : kinds) {
             require(layer, LayerKeys.required(kind));
+        }
+        for (List<String> group : LayerKeys.together()) {
+            if (layer.hasAny(group)) {
+                group.stream()
+                        .filter(suffix -> !layer.has(suffix))
+                        .forEach(suffix ->
+                                gaps.add(Gap.tensor(layer.prefix() + suffix, "its counterpart is there: " + group)));
+            }
+        }
+        if (published && kinds.contains(LayerKind.EXPERTS) && !layer.has("mlp.router.expert_bias")) {
+            gaps.add(Gap.tensor(layer.prefix() + "mlp.router.expert_bias", "every router of NemotronH has it"));
         }
         if (transformer && kinds.size() == 1) {
             boolean mixes = layer.hasIn("self_attention.");

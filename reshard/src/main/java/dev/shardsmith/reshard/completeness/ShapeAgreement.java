@@ -3,15 +3,17 @@ package dev.shardsmith.reshard.completeness;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.family.MegatronExperts;
 import dev.shardsmith.reshard.view.ModelView;
-import dev.shardsmith.reshard.view.ModelView.Family;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.BiFunction;
 
 /**
- * Whether the shapes of a Megatron model's parameters fit each other.
+ * Whether the shapes of a model's parameters fit each other.
  *
  * <p>The table names the axes: upper case for widths of the whole model, lower case for those of one layer, {@code *} for an axis
  * of which others say nothing. Of each width the value that most parameters have is taken, and the others are out of line.
@@ -89,6 +91,46 @@ public final class ShapeAgreement {
             mixer.D                                          h
             """);
 
+    private static final Map<String, String[]> MAMBA = axes("""
+            backbone.embedding.weight   V H
+            lm_head.weight              V H
+            backbone.norm_f.weight      H
+            backbone.norm_f.bias        H
+            norm.weight                 H
+            norm.bias                   H
+            norm2.weight                H
+            norm2.bias                  H
+            mixer.in_proj.weight        i H
+            mixer.in_proj.bias          i
+            mixer.out_proj.weight       H *
+            mixer.out_proj.bias         H
+            mixer.conv1d.weight         c * *
+            mixer.conv1d.bias           c
+            mixer.dt_bias               h
+            mlp.fc1.weight              f H
+            mlp.fc1.bias                f
+            mlp.fc2.weight              H *
+            mlp.fc2.bias                H
+            """);
+
+    private static final Map<String, String[]> MAMBA1 = axes("""
+            mixer.A_log                 c *
+            mixer.D                     c
+            mixer.x_proj.weight         * c
+            mixer.dt_proj.weight        c *
+            mixer.dt_proj.bias          c
+            """);
+
+    private static final Map<String, String[]> MAMBA2 = axes("""
+            mixer.A_log                 h
+            """);
+
+    private static final Map<String, String[]> MAMBA3 = axes("""
+            mixer.D                     h
+            mixer.B_bias                h * *
+            mixer.C_bias                h * *
+            """);
+
     /** Rows of an up projection are as many as the down projection has columns, or twice as many with a gate. */
     private static final List<String[]> PAIRS = List.of(
             new String[] {"mlp.linear_fc1.weight", "mlp.linear_fc2.weight"},
@@ -97,41 +139,73 @@ public final class ShapeAgreement {
     private static final int MOST = 100;
 
     /** A parameter that does not fit the others. */
-    private record Place(String name, Shape shape, int axis) {}
+    private record Place(String name, Shape shape) {}
 
     private final List<String> problems = new ArrayList<>();
 
     private ShapeAgreement() {}
 
-    /** What does not fit, each with tensor, shape and what the others make it; empty for models of other families. */
+    /** What does not fit, each with tensor, shape and what the others make it; empty for models of no known family. */
     public static List<String> problems(ModelView view) {
-        if (view.family() != Family.MEGATRON) {
-            return List.of();
-        }
         ShapeAgreement check = new ShapeAgreement();
-        check.check(MegatronParts.of(view));
+        switch (view.family()) {
+            case MEGATRON -> {
+                MegatronParts parts = MegatronParts.of(view);
+                List<LayerParts> rest = new ArrayList<>(parts.blocks().values());
+                rest.add(parts.model());
+                check.check(parts.allLayers(), rest, ShapeAgreement::megatron);
+            }
+            case MAMBA_SSM -> {
+                LayerParts model = new LayerParts("");
+                view.tensors().forEach(model::add);
+                check.check(MambaGaps.layers(view).values(), List.of(model), ShapeAgreement::mamba);
+            }
+            case HUGGINGFACE, PLAIN -> {}
+        }
         return check.problems;
     }
 
-    private void check(MegatronParts parts) {
+    private void check(
+            Collection<LayerParts> layers,
+            List<LayerParts> rest,
+            BiFunction<LayerParts, String, Optional<String[]>> axes) {
         Map<String, Map<Long, List<Place>>> whole = new LinkedHashMap<>();
-        gather(parts.model(), whole, new LinkedHashMap<>());
-        parts.blocks().values().forEach(block -> gather(block, whole, new LinkedHashMap<>()));
-        for (LayerParts layer : parts.allLayers()) {
+        rest.forEach(parts -> gather(parts, axes, whole, new LinkedHashMap<>()));
+        for (LayerParts layer : layers) {
             Map<String, Map<Long, List<Place>>> own = new LinkedHashMap<>();
-            gather(layer, whole, own);
+            gather(layer, axes, whole, own);
             own.values().forEach(this::vote);
             pairs(layer);
+            projection(layer);
         }
         whole.values().forEach(this::vote);
     }
 
-    private void gather(
-            LayerParts layer, Map<String, Map<Long, List<Place>>> whole, Map<String, Map<Long, List<Place>>> own) {
+    private static Optional<String[]> megatron(LayerParts layer, String suffix) {
+        String row = MegatronExperts.withoutNumber(suffix);
         boolean heads = !layer.has("mixer.x_proj.weight");
+        return Optional.ofNullable(AXES.getOrDefault(row, heads ? HEADS.get(row) : null));
+    }
+
+    private static Optional<String[]> mamba(LayerParts layer, String suffix) {
+        Map<String, String[]> mixer =
+                layer.has("mixer.x_proj.weight") ? MAMBA1 : layer.has("mixer.B_bias") ? MAMBA3 : MAMBA2;
+        if (mixer == MAMBA2 && suffix.equals("mixer.D")) {
+            // One for each head, or one for each channel of each.
+            long skips = layer.size(suffix, 0).orElse(0L);
+            long heads = Math.max(1, layer.size("mixer.A_log", 0).orElse(1L));
+            return skips > 0 && skips % heads == 0 ? Optional.empty() : Optional.of(new String[] {"h"});
+        }
+        return Optional.ofNullable(MAMBA.getOrDefault(suffix, mixer.get(suffix)));
+    }
+
+    private void gather(
+            LayerParts layer,
+            BiFunction<LayerParts, String, Optional<String[]>> table,
+            Map<String, Map<Long, List<Place>>> whole,
+            Map<String, Map<Long, List<Place>>> own) {
         for (String suffix : layer.suffixes()) {
-            String row = MegatronExperts.withoutNumber(suffix);
-            String[] axes = AXES.getOrDefault(row, heads ? HEADS.get(row) : null);
+            String[] axes = table.apply(layer, suffix).orElse(null);
             Shape shape = layer.shape(suffix).orElseThrow();
             if (axes == null) {
                 continue;
@@ -146,7 +220,7 @@ public final class ShapeAgreement {
                     (global ? whole : own)
                             .computeIfAbsent(axes[axis], none -> new LinkedHashMap<>())
                             .computeIfAbsent(shape.size(axis), none -> new ArrayList<>())
-                            .add(new Place(layer.prefix() + suffix, shape, axis));
+                            .add(new Place(layer.prefix() + suffix, shape));
                 }
             }
         }
@@ -186,6 +260,18 @@ public final class ShapeAgreement {
                 say("%s%s has %d rows for the %d columns of %s, neither as many nor twice as many"
                         .formatted(layer.prefix(), pair[0], up, down, pair[1]));
             }
+        }
+    }
+
+    /** Of a Mamba-1 mixer: steps, B and C come from one projection. */
+    private void projection(LayerParts layer) {
+        Optional<Long> rows = layer.size("mixer.x_proj.weight", 0);
+        Optional<Long> steps = layer.size("mixer.dt_proj.weight", 1);
+        Optional<Long> states = layer.size("mixer.A_log", 1);
+        boolean told = rows.isPresent() && steps.isPresent() && states.isPresent();
+        if (told && rows.get() - steps.get() != 2 * states.get()) {
+            say("%smixer.x_proj.weight has %d rows, but dt_proj.weight has %d columns and A_log has %d states"
+                    .formatted(layer.prefix(), rows.get(), steps.get(), states.get()));
         }
     }
 

@@ -36,7 +36,8 @@ public record AttentionSizes(long heads, long groups, long headDim) {
         return usable ? Optional.of(sizes) : Optional.empty();
     }
 
-    static long number(Map<String, Object> config, String key, long otherwise) {
+    /** A whole number of a parsed config, or another value where it is absent or no number. */
+    public static long number(Map<String, Object> config, String key, long otherwise) {
         return config.get(key) instanceof Number number ? number.longValue() : otherwise;
     }
 

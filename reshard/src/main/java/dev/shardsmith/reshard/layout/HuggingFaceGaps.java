@@ -42,7 +42,9 @@ final class HuggingFaceGaps {
     static Map<String, String> find(Map<String, Object> config, Set<String> names, String kinds) {
         HuggingFaceGaps finder = new HuggingFaceGaps(config, names);
         if (config.containsKey("model_type") && !names.isEmpty()) {
-            finder.ends();
+            if (HuggingFaceKinds.isKnown(config)) {
+                finder.ends();
+            }
             finder.layers(kinds);
         }
         return finder.gaps;
@@ -51,7 +53,7 @@ final class HuggingFaceGaps {
     private void ends() {
         boolean embedded = false;
         for (String name : names) {
-            embedded = embedded || name.contains("embed");
+            embedded = embedded || name.matches(".*embed.*\\.weight");
         }
         if (!embedded) {
             gaps.put("*embed*", "no tensor is an embedding");
@@ -93,7 +95,7 @@ final class HuggingFaceGaps {
         }
         Map<Character, List<Integer>> byKind = new LinkedHashMap<>();
         layers.keySet().stream()
-                .filter(layer -> layer < kinds.length())
+                .filter(layer -> layer < kinds.length() && kinds.charAt(layer) != HuggingFaceKinds.ALONE)
                 .forEach(layer -> byKind.computeIfAbsent(kinds.charAt(layer), kind -> new ArrayList<>())
                         .add(layer));
         for (List<Integer> alike : byKind.values()) {

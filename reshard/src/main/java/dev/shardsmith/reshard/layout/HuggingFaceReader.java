@@ -36,9 +36,6 @@ import java.util.Set;
 
 /** Opens a Hugging Face folder: {@code config.json} and safetensors or {@code pytorch_model*.bin} files. */
 final class HuggingFaceReader {
-    /** Mamba and Mamba2 have layers of one kind; the deepest published have 64. */
-    private static final String MAMBA = "M".repeat(1024);
-
     private final FilePool pool;
     private final OpenOptions options;
     private final HuggingFace location;
@@ -72,11 +69,11 @@ final class HuggingFaceReader {
         switch (type) {
             case "nemotron_h" -> nemotron();
             case "mamba", "mamba2" -> {
-                checkGaps(MAMBA);
+                checkGaps(HuggingFaceKinds.of(config));
                 return MambaReader.readHuggingFace(view, config, weights, options.rules());
             }
             default -> {
-                checkGaps("");
+                checkGaps(HuggingFaceKinds.of(config));
                 view.family(Family.HUGGINGFACE);
                 addAll(weights.tensors());
             }

@@ -221,6 +221,23 @@ public record MambaConfig(Map<String, Object> fields) {
         return config;
     }
 
+    /** What mamba_ssm computes differently from Hugging Face's Mamba or Mamba2 of this config, in words. */
+    public static List<String> differences(Map<String, Object> config) {
+        List<String> differences = new ArrayList<>();
+        long groups = AttentionSizes.number(config, "n_groups", 8);
+        if ("mamba2".equals(config.get("model_type")) && groups > 1) {
+            differences.add("Hugging Face's mamba2 normalises over all channels, mamba_ssm within each of " + groups
+                    + " groups: the same weights give other logits there");
+        }
+        if (config.get("layer_norm_epsilon") instanceof Number epsilon && epsilon.doubleValue() != 1e-5) {
+            differences.add("layer_norm_epsilon " + epsilon + ": mamba_ssm's norms take 1e-5");
+        }
+        if (config.get("hidden_act") instanceof String activation && !activation.equals("silu")) {
+            differences.add("hidden_act " + activation + ": mamba_ssm's mixers have SiLU");
+        }
+        return differences;
+    }
+
     /** The mamba_ssm config of a Hugging Face Mamba or Mamba2 model. */
     public static MambaConfig ofHuggingFace(Map<String, Object> config) {
         if (config.get(SECTION) instanceof Map<?, ?> kept) {
@@ -246,8 +263,14 @@ public record MambaConfig(Map<String, Object> fields) {
         } else if (config.get("time_step_rank") instanceof Number rank) {
             ssm.put("dt_rank", rank.longValue());
         }
+        if (mamba2) {
+            TimeStepLimit.of(config).ifPresent(limit -> ssm.put("dt_limit", limit.words()));
+        }
         if (Boolean.TRUE.equals(config.get("use_bias"))) {
             ssm.put("bias", true);
+        }
+        if (Boolean.FALSE.equals(config.get("use_conv_bias"))) {
+            ssm.put("conv_bias", false);
         }
         Map<String, Object> fields = new LinkedHashMap<>();
         fields.put("d_model", AttentionSizes.number(config, "hidden_size", 0));

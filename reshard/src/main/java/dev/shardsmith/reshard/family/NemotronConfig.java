@@ -18,6 +18,8 @@ import java.util.Map;
 
 /** NemotronH's {@code config.json} and Megatron's saved options, each made from the other. */
 public final class NemotronConfig {
+    private static final String OUTPUT = "output_layer.weight";
+
     private NemotronConfig() {}
 
     /**
@@ -76,9 +78,10 @@ public final class NemotronConfig {
         fields.put("expert_tensor_parallel_size", PyNone.NONE);
         fields.put("sequence_parallel", PyBool.FALSE);
         fields.put("swiglu", PyBool.FALSE);
-        fields.put("squared_relu", PyBool.TRUE);
-        boolean bias = Boolean.TRUE.equals(config.get("use_bias")) || Boolean.TRUE.equals(config.get("mlp_bias"));
+        fields.put("squared_relu", PyBool.of(activation(config).equals("relu2")));
+        boolean bias = has(shapes, "mlp.linear_fc1.bias") || has(shapes, "self_attention.linear_proj.bias");
         fields.put("add_bias_linear", PyBool.of(bias));
+        fields.put("add_qkv_bias", PyBool.of(!bias && has(shapes, "self_attention.linear_qkv.bias")));
         fields.put("normalization", new PyStr("RMSNorm"));
         double epsilon = config.get("layer_norm_epsilon") instanceof Number given ? given.doubleValue() : 1e-5;
         fields.put("norm_epsilon", new PyFloat(epsilon));
@@ -89,14 +92,24 @@ public final class NemotronConfig {
         Shape embedding = shapes.get("embedding.word_embeddings.weight");
         fields.put("padded_vocab_size", embedding == null ? PyNone.NONE : PyInt.of(embedding.size(0)));
         fields.put("make_vocab_size_divisible_by", PyNone.NONE);
-        boolean tied = Boolean.TRUE.equals(config.get("tie_word_embeddings"));
+        // A head of its own is one, whatever the config says.
+        boolean tied = Boolean.TRUE.equals(config.get("tie_word_embeddings")) && !shapes.containsKey(OUTPUT);
         fields.put("untie_embeddings_and_output_weights", PyBool.of(!tied));
+        copy(config, "chunk_size", fields, "mamba_chunk_size");
         if (pattern.contains("E")) {
             copy(config, "n_routed_experts", fields, "num_experts");
             copy(config, "moe_intermediate_size", fields, "moe_ffn_hidden_size");
             copy(config, "moe_shared_expert_intermediate_size", fields, "moe_shared_expert_intermediate_size");
             copy(config, "moe_latent_size", fields, "moe_latent_size");
             copy(config, "num_experts_per_tok", fields, "moe_router_topk");
+            boolean grouped = AttentionSizes.number(config, "n_group", 1) > 1;
+            copy(grouped ? config : Map.of(), "n_group", fields, "moe_router_num_groups");
+            copy(grouped ? config : Map.of(), "topk_group", fields, "moe_router_group_topk");
+            fields.put(
+                    "moe_router_topk_scaling_factor",
+                    config.get("routed_scaling_factor") instanceof Number factor
+                            ? new PyFloat(factor.doubleValue())
+                            : PyNone.NONE);
             fields.put("moe_grouped_gemm", PyBool.TRUE);
             fields.put("moe_router_enable_expert_bias", PyBool.TRUE);
             fields.put("moe_router_score_function", new PyStr("sigmoid"));
@@ -140,15 +153,15 @@ public final class NemotronConfig {
         config.put("mamba_head_dim", headDim);
         config.put("mamba_num_heads", args.integer("mamba_num_heads", 2 * args.integer("hidden_size", 0) / headDim));
         config.put("n_groups", args.integer("mamba_num_groups", 8));
-        config.put("conv_kernel", 4L);
-        config.put("chunk_size", 128L);
+        config.put("conv_kernel", convolution(shapes));
+        config.put("chunk_size", args.integer("mamba_chunk_size", 128));
         config.put("expand", 2L);
-        config.put("use_conv_bias", true);
-        boolean bias = args.flag("add_bias_linear", false);
-        config.put("use_bias", false);
-        config.put("mamba_proj_bias", false);
-        config.put("mlp_bias", bias);
-        config.put("attention_bias", bias);
+        config.put("use_conv_bias", convolutionBias(shapes) || !pattern.contains("M"));
+        boolean projections = has(shapes, "mixer.in_proj.bias");
+        config.put("use_bias", projections);
+        config.put("mamba_proj_bias", projections);
+        config.put("mlp_bias", has(shapes, "mlp.linear_fc1.bias"));
+        config.put("attention_bias", has(shapes, "self_attention.linear_qkv.bias"));
         config.put("mlp_hidden_act", args.flag("squared_relu", true) ? "relu2" : "gelu");
         config.put("mamba_hidden_act", "silu");
         config.put(
@@ -172,7 +185,7 @@ public final class NemotronConfig {
             config.put(
                     "routed_scaling_factor",
                     args.real("moe_router_topk_scaling_factor").orElse(1.0));
-            config.put("norm_topk_prob", true);
+            config.put("norm_topk_prob", args.integer("moe_router_topk", 1) > 1);
         }
         return config;
     }
@@ -195,17 +208,30 @@ public final class NemotronConfig {
         return obstacles;
     }
 
-    /** What NemotronH would compute differently although the weights fit, in words. */
-    public static List<String> differences(MegatronArgs args, String pattern) {
-        List<String> differences = new ArrayList<>();
-        String position = args.text("position_embedding_type").orElse("none");
-        if (pattern.contains("*") && position.equals("rope")) {
-            differences.add("rotary position embeddings: NemotronH has none, so attention will compute something else");
+    /** The activation of MLPs and experts. */
+    static String activation(Map<String, Object> config) {
+        return config.get("mlp_hidden_act") instanceof String name ? name : "relu2";
+    }
+
+    /** True if a tensor of some layer has this name. */
+    static boolean has(Map<String, Shape> shapes, String suffix) {
+        return shapes.keySet().stream().anyMatch(name -> name.endsWith("." + suffix));
+    }
+
+    /** True if convolutions have a bias, under either of its names. */
+    static boolean convolutionBias(Map<String, Shape> shapes) {
+        return has(shapes, "mixer.conv1d.bias") || has(shapes, "mixer.conv1d_bias");
+    }
+
+    /** Length of the convolution of Mamba layers. */
+    static long convolution(Map<String, Shape> shapes) {
+        for (Map.Entry<String, Shape> entry : shapes.entrySet()) {
+            Shape shape = entry.getValue();
+            if (entry.getKey().matches(".+\\.mixer\\.conv1d[._]weight") && shape.rank() == 3) {
+                return shape.size(2);
+            }
         }
-        if (args.text("normalization").orElse("RMSNorm").equals("LayerNorm")) {
-            differences.add("LayerNorm: NemotronH computes RMSNorm");
-        }
-        return differences;
+        return 4;
     }
 
     private static List<Object> types(String pattern) {

@@ -128,6 +128,11 @@ final class HuggingFaceReader {
         Optional<AttentionSizes> attention = AttentionSizes.of(config);
         List<String> unknown = new ArrayList<>();
         Map<String, Shape> shapes = NemotronNames.megatron(weights.shapes(), pattern, unknown);
+        if (Boolean.TRUE.equals(config.get("tie_word_embeddings")) && shapes.containsKey("output_layer.weight")) {
+            view.addWarning(
+                    "config.json ties the head to the embedding, but there is an lm_head.weight: it is taken for a head"
+                            + " of its own; transformers runs the embedding in its place where it ties them");
+        }
         MegatronSidecar sidecar = MegatronSidecar.read(pool, location.path(), pattern);
         Map<String, Shape> named = sidecar.named(shapes);
         Map<String, LogicalTensor> held = new LinkedHashMap<>();

@@ -109,6 +109,9 @@ final class MambaWriter {
         } else if (shapes.containsKey(MambaReader.EMBEDDING)) {
             layout.addNote("the source has no config.json, so neither has the target: put the model's own beside it");
         }
+        if (source.layout() == ModelView.Layout.HUGGINGFACE) {
+            MambaConfig.differences(source.config()).forEach(layout::addNote);
+        }
         Optional<KeptConfig> kept = KeptConfig.of(source);
         if (kept.isPresent() && !kept.get().fields().containsKey(MambaConfig.SECTION)) {
             layout.addFile(HuggingFaceFiles.literal(

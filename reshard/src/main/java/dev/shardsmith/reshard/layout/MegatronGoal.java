@@ -14,6 +14,7 @@ import dev.shardsmith.reshard.family.MegatronLimits;
 import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.MegatronOrder;
 import dev.shardsmith.reshard.family.MegatronTarget;
+import dev.shardsmith.reshard.family.NemotronDifferences;
 import dev.shardsmith.reshard.family.QueryOrder;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.Keep;
@@ -255,11 +256,22 @@ final class MegatronGoal {
     void note(TargetLayout layout) {
         moves.notes().forEach(layout::addNote);
         stages.notes().forEach(layout::addNote);
+        differences().forEach(difference -> layout.addNote("not the same in Megatron: " + difference));
         int lost = source.extraStates().size() - extraStates.size();
         if (lost > 0) {
             String reason = options.extraState() == Keep.DROP ? "--extra-state drop" : "their modules are left out";
             layout.addDropped(new Dropped(lost + " _extra_state entries", 0, 0, reason));
         }
+    }
+
+    /** What Megatron computes differently from the config that a Hugging Face folder has. */
+    private List<String> differences() {
+        if (source.layout() != ModelView.Layout.HUGGINGFACE || source.pattern().isEmpty()) {
+            return List.of();
+        }
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        source.tensors().values().forEach(tensor -> shapes.put(tensor.name(), tensor.shape()));
+        return NemotronDifferences.inMegatron(source.config(), source.pattern().get(), shapes);
     }
 
     private static CheckpointException refused(String problem) {

@@ -10,6 +10,7 @@ import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.MegatronTarget;
 import dev.shardsmith.reshard.family.NamedPart;
 import dev.shardsmith.reshard.family.NemotronConfig;
+import dev.shardsmith.reshard.family.NemotronDifferences;
 import dev.shardsmith.reshard.family.NemotronNames;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.plan.ConversionOptions;
@@ -60,7 +61,7 @@ final class NemotronWriter {
         if (!obstacles.isEmpty()) {
             throw refused("NemotronH has no equivalent of: " + String.join("; ", obstacles));
         }
-        NemotronConfig.differences(args, pattern)
+        NemotronDifferences.inNemotron(args, pattern)
                 .forEach(difference -> layout.addNote("not the same in NemotronH: " + difference));
         this.model = MegatronTarget.of(source, options, 1, false);
     }

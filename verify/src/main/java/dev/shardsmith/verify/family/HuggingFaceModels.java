@@ -120,7 +120,8 @@ public final class HuggingFaceModels {
                 case "falcon_mamba" -> parts.mamba1(w, Optional.of(Norm.rms(config.floatOr(1e-6, "mixer_rms_eps"))));
                 default -> parts.mamba1(w, Optional.empty());
             };
-            blocks.add(new Block(i, "mamba", parts.norm(layer(i), "norm"), List.of(mixer)));
+            String kind = type.equals("mamba2") ? "mamba" : "mamba1";
+            blocks.add(new Block(i, kind, parts.norm(layer(i), "norm"), List.of(mixer)));
         }
         return model(blocks, "norm_f", 1, 1);
     }
@@ -378,7 +379,7 @@ public final class HuggingFaceModels {
                         List.of(parts.attention(attention, parts.headScale(attention), Optional.empty(), 1))));
             } else {
                 Norm inner = Norm.rms(parts.epsilon());
-                blocks.add(new Block(i, "mamba", norm, List.of(parts.mamba1(w.under("mamba."), Optional.of(inner)))));
+                blocks.add(new Block(i, "mamba1", norm, List.of(parts.mamba1(w.under("mamba."), Optional.of(inner)))));
             }
             blocks.add(w.has("feed_forward.router.weight") ? jambaExperts(i, w) : feedForward(i, w, 1));
         }

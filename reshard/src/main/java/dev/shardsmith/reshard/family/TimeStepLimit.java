@@ -1,0 +1,37 @@
+package dev.shardsmith.reshard.family;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The bounds of a Mamba-2 layer's time steps, where a Hugging Face config sets some.
+ *
+ * @param low the least
+ * @param high the most, which may be infinite
+ */
+record TimeStepLimit(double low, double high) {
+
+    /** The bounds that {@code time_step_limit} sets; empty for none, which are 0 and infinity. */
+    static Optional<TimeStepLimit> of(Map<String, Object> config) {
+        if (!(config.get("time_step_limit") instanceof List<?> limit) || limit.size() != 2) {
+            return Optional.empty();
+        }
+        double low = limit.get(0) instanceof Number number ? number.doubleValue() : 0;
+        // Infinity is no JSON number: it is written as a bare word, a text or an object.
+        double high = limit.get(1) instanceof Number number ? number.doubleValue() : Double.POSITIVE_INFINITY;
+        return low == 0 && high == Double.POSITIVE_INFINITY
+                ? Optional.empty()
+                : Optional.of(new TimeStepLimit(low, high));
+    }
+
+    /** As configs write it. */
+    List<Object> words() {
+        return List.of(low, high);
+    }
+
+    @Override
+    public String toString() {
+        return "[" + low + ", " + high + "]";
+    }
+}

@@ -6,6 +6,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.ExecutionReport;
+import dev.shardsmith.reshard.execute.TargetPaths;
 import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.layout.Conversion;
 import dev.shardsmith.reshard.plan.ConversionOptions;
@@ -17,7 +18,6 @@ import dev.shardsmith.verify.check.CheckOptions;
 import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.Timeline;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
@@ -88,6 +88,7 @@ final class ConvertCommand implements Command {
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         Path destination = line.path(1);
         ExecutionOptions options = options(line);
+        requireOutside(line.path(0), destination);
         Optional<Path> planFile = line.file("plan");
         if (planFile.isPresent()) {
             try (FilePool pool = new FilePool()) {
@@ -97,7 +98,6 @@ final class ConvertCommand implements Command {
                 return carryOut(plan, destination, options.withSourceCheck(pool::verifyUnchanged), line, out);
             }
         }
-        requireOutside(line.path(0), destination);
         try (ModelView source = Opening.source(line, out)) {
             ConversionOptions wanted = ConversionFlags.read(line);
             Plan plan = Conversion.plan(source, wanted);
@@ -119,9 +119,9 @@ final class ConvertCommand implements Command {
 
     /** A plan names its source files; they must be those of SRC. */
     private static void requireFrom(Path source, Plan plan) throws IOException {
-        Path given = real(source);
+        Path given = TargetPaths.real(source);
         for (Path file : plan.sourceFiles()) {
-            if (!real(file).startsWith(given)) {
+            if (!TargetPaths.real(file).startsWith(given)) {
                 throw CheckpointException.of(
                                 CheckpointException.Kind.REFUSED,
                                 given.toString(),
@@ -131,14 +131,10 @@ final class ConvertCommand implements Command {
         }
     }
 
-    private static Path real(Path path) throws IOException {
-        return Files.exists(path) ? path.toRealPath() : path.toAbsolutePath().normalize();
-    }
-
     /** Nothing is ever written into the source. */
-    private static void requireOutside(Path source, Path destination) throws CheckpointException {
-        Path from = source.toAbsolutePath().normalize();
-        Path to = destination.toAbsolutePath().normalize();
+    private static void requireOutside(Path source, Path destination) throws IOException {
+        Path from = TargetPaths.real(source);
+        Path to = TargetPaths.real(destination);
         if (to.startsWith(from) && !to.equals(from)) {
             throw CheckpointException.of(
                     CheckpointException.Kind.REFUSED, to.toString(), "the destination lies inside the source " + from);

@@ -75,6 +75,19 @@ class SwappedFilesTest {
         assertThat(published.err()).contains("there is no config.json", "put the model's config.json beside its files");
     }
 
+    @Test
+    void nothingIsWrittenIntoTheSourceThroughALink() throws IOException {
+        Path source = copy(TestData.path("megatron-legacy/current_plain_bf16/tp2pp2"));
+        Path link = Files.createSymbolicLink(folder.resolve("link"), source);
+
+        CommandRun run =
+                CommandRun.of("convert", source.toString(), link.resolve("new").toString(), "--tp", "1");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(run.err()).contains("the destination lies inside the source ");
+        assertThat(source.resolve("new")).doesNotExist();
+    }
+
     private CommandRun convert(Path source, String... options) {
         return CommandRun.of(Stream.concat(
                         Stream.of(

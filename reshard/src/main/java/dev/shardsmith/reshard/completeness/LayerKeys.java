@@ -80,8 +80,6 @@ public final class LayerKeys {
             mlp.shared_experts.linear_fc1.bias|mlp.shared_experts.linear_fc2.bias
             mlp.fc1_latent_proj.weight|mlp.fc2_latent_proj.weight
             mlp.linear_fc1.bias|mlp.linear_fc2.bias
-            self_attention.q_layernorm.weight|self_attention.k_layernorm.weight
-            self_attention.linear_q_down_proj.weight|self_attention.linear_q_up_proj.weight
             """);
 
     private static final Set<String> HIDDEN_NORMS = Set.of(

@@ -14,7 +14,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.stream.Stream;
 
 /** What is done with whole files and folders of the target. */
-final class TargetPaths {
+public final class TargetPaths {
     private TargetPaths() {}
 
     /**
@@ -32,7 +32,7 @@ final class TargetPaths {
     }
 
     /** The path with symbolic links resolved, as far as it exists. */
-    static Path real(Path path) throws IOException {
+    public static Path real(Path path) throws IOException {
         Path absolute = path.toAbsolutePath().normalize();
         if (Files.exists(absolute)) {
             return absolute.toRealPath();

@@ -126,9 +126,9 @@ final class MegatronGoal {
         if (!mixture && expert > 1) {
             throw refused("the model has no experts, so --ep " + expert + " has nothing to divide");
         }
-        if (!mixture && options.expertTensor().orElse(1) > 1) {
-            throw refused("the model has no experts, so --etp "
-                    + options.expertTensor().getAsInt() + " has nothing to divide");
+        int asked = options.expertTensor().orElse(1);
+        if (!mixture && asked > 1 && asked != tensor) {
+            throw refused("the model has no experts, so --etp " + asked + " has nothing to divide");
         }
         // Experts that are divided as dense layers are stay so; others keep their size where the layout has names for
         // it.

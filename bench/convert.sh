@@ -4,8 +4,8 @@
 #   bench/convert.sh [GIB]      size of the checkpoint, 4 if not given; needs five times as much in /dev/shm
 #   SHARDSMITH_PYTORCH=FOLDER   also times the merge with real PyTorch, see .ci/real-pytorch.sh
 #
-# Prints a row for each conversion: seconds, GB/s of bytes written, and the ratio to cp -r of the source. Each is the best
-# of three runs, cp and conversion in turns, so that a busy machine slows down both.
+# Prints a row for each conversion: seconds, GB/s of bytes written, the ratio to cp -r of the source and the most memory held.
+# Times are the best of three runs, cp and conversion in turns, so that a busy machine slows down both.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,6 +13,8 @@ gib=${1:-4}
 place=$(mktemp -d /dev/shm/shardsmith-bench.XXXXXX)
 trap 'rm -rf "$place"' EXIT
 now() { date +%s%N; }
+watch=(env)
+if [ -x /usr/bin/time ]; then watch=(/usr/bin/time -f %M -o "$place/peak"); fi
 
 # One repetition of these layers takes half a GiB at this width.
 pattern=
@@ -25,7 +27,7 @@ echo "source $(numfmt --to=iec "$bytes") in $(find "$place/tp4pp2" -name '*.pt' 
 
 # measure NAME SOURCE OPTIONS...: the best of three turns of cp -r and convert
 measure() {
-  local name=$1 source=$2 copy best=0 cp_best=0 start took
+  local name=$1 source=$2 copy best=0 cp_best=0 start took peak=0 most
   shift 2
   copy=$place/copy
   for _ in 1 2 3; do
@@ -36,14 +38,19 @@ measure() {
     if [ "$cp_best" -eq 0 ] || [ "$took" -lt "$cp_best" ]; then cp_best=$took; fi
     rm -rf "$copy"
     start=$(now)
-    ./shardsmith convert "$source" "$place/out" --quiet "$@" > /dev/null
+    "${watch[@]}" ./shardsmith convert "$source" "$place/out" --quiet "$@" > /dev/null
     took=$(($(now) - start))
+    if [ -e "$place/peak" ]; then
+      most=$(cat "$place/peak")
+      if [ "$most" -gt "$peak" ]; then peak=$most; fi
+    fi
     if [ "$best" -eq 0 ] || [ "$took" -lt "$best" ]; then best=$took; fi
   done
   local written
   written=$(du -sb "$place/out" | cut -f1)
-  awk -v n="$name" -v t="$best" -v c="$cp_best" -v b="$written" 'BEGIN {
-    printf "%-28s %7.2f s  %5.2f GB/s  cp -r %7.2f s  ratio %.2f\n", n, t / 1e9, b / t, c / 1e9, t / c }'
+  awk -v n="$name" -v t="$best" -v c="$cp_best" -v b="$written" -v m="$peak" 'BEGIN {
+    printf "%-28s %7.2f s  %5.2f GB/s  cp -r %7.2f s  ratio %.2f  peak %d MiB\n",
+      n, t / 1e9, b / t, c / 1e9, t / c, m / 1024 }'
 }
 
 measure 'TP4 PP2 -> TP1 PP1' "$place/tp4pp2" --tp 1 --pp 1
@@ -63,15 +70,6 @@ measure 'Hugging Face -> TP2' "$place/folder" --to megatron --tp 2 --pp 1
 measure 'Hugging Face, 1 GB shards' "$place/folder" --to huggingface --max-shard-size 1G
 measure 'Hugging Face -> safetensors' "$place/folder" --to safetensors
 rm -rf "$place/folder"
-
-echo
-echo 'peak resident set:'
-for goal in 1 8; do
-  rm -rf "$place/out"
-  if command -v /usr/bin/time > /dev/null; then
-    /usr/bin/time -f "TP1 -> TP$goal: %M KiB" ./shardsmith convert "$place/tp1" "$place/out" --tp "$goal" --quiet > /dev/null
-  fi
-done
 
 if [ -n "${SHARDSMITH_PYTORCH:-}" ]; then
   echo

@@ -27,6 +27,29 @@ final class DiffCommandTest {
     }
 
     @Test
+    void opaqueModuleStatesAreLeftOutAndCounted() throws IOException {
+        long states = 0;
+        for (JsonNode key : TestData.expected(PLAIN)
+                .get("checkpoints")
+                .get("tp1pp1/iter_0000100/mp_rank_00/model_optim_rng.pt")
+                .get("key_order")) {
+            states += key.asText().endsWith("_extra_state") ? 1 : 0;
+        }
+        String source = PLAIN.resolve("tp1pp1").toString();
+        String without = folder.resolve("without").toString();
+        assertThat(CommandRun.of("convert", source, without, "--to", "megatron", "--extra-state", "drop")
+                        .exit())
+                .isEqualTo(ExitCode.OK);
+
+        CommandRun run = CommandRun.of("diff", source, without);
+
+        assertThat(states).isEqualTo(9);
+        assertThat(run.exit()).isEqualTo(ExitCode.OK);
+        assertThat(run.lines()).contains("left out: 9 and 0 opaque module states (_extra_state)");
+        assertThat(CommandRun.of("diff", without, without).lines()).noneMatch(line -> line.startsWith("left out"));
+    }
+
+    @Test
     void oneChangedElementIsLocatedInBothCheckpoints() throws IOException {
         Path changed = DamagedCopies.copy(PLAIN.resolve("tp2pp2"), folder.resolve("changed"));
         JsonNode before = CommandRun.of("diff", PLAIN.resolve("tp1pp1").toString(), changed.toString(), "--json")

@@ -5,10 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.dcp.DcpTensor;
+import dev.shardsmith.formats.pickle.PickleWriter;
+import dev.shardsmith.formats.pickle.PyGlobal;
+import dev.shardsmith.formats.pickle.PyNone;
+import dev.shardsmith.formats.pickle.PyObject;
+import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.PlanExecutor;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
+import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
@@ -25,11 +31,20 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class TorchDistConversionTest {
+    /** Options that tell how the ranks are arranged: only these may change. */
+    private static final List<String> OF_THE_RANKS = List.of(
+            "tensor_model_parallel_size",
+            "pipeline_model_parallel_size",
+            "overlap_p2p_comm",
+            "align_param_gather",
+            "world_size");
+
     @TempDir
     Path folder;
 
@@ -86,6 +101,7 @@ class TorchDistConversionTest {
                 assertThat(second.state().args().orElseThrow().names())
                         .isEqualTo(first.state().args().orElseThrow().names());
                 assertThat(second.extraStates()).hasSameSizeAs(first.extraStates());
+                assertThat(changedOptions(first, second)).isSubsetOf(OF_THE_RANKS);
             }
         }
     }
@@ -111,6 +127,40 @@ class TorchDistConversionTest {
         convert(TestData.path("megatron-legacy", model, "tp1pp1"), output, Layout.TORCH_DIST, tensor, pipeline);
         Path golden = TestData.path("megatron-torch-dist", dist).resolve(checkpoint(dist));
         assertThat(chunks(output)).isEqualTo(chunks(golden));
+    }
+
+    /** Names of saved options whose values are not the same, byte for byte as pickled. */
+    private static List<String> changedOptions(ModelView first, ModelView second) throws IOException {
+        MegatronArgs before = first.state().args().orElseThrow();
+        MegatronArgs after = second.state().args().orElseThrow();
+        List<String> changed = new ArrayList<>();
+        for (String name : before.names()) {
+            PyValue value = before.value(name).orElse(PyNone.NONE);
+            if (!Arrays.equals(
+                    PickleWriter.write(value),
+                    PickleWriter.write(after.value(name).orElse(PyNone.NONE)))) {
+                changed.add(name);
+            }
+        }
+        return changed;
+    }
+
+    @Test
+    void enumsAndElementTypesAmongTheSavedOptionsStayWhatTheyAre() throws Exception {
+        Path source = TestData.path("megatron-legacy", "current_plain_bf16", "tp2pp2");
+        Path dist = folder.resolve("dist");
+        Path output = folder.resolve("out");
+        convert(source, dist, Layout.TORCH_DIST, 4, 1);
+        convert(dist, output, Layout.MEGATRON, 1, 1);
+
+        try (ModelView first = Checkpoints.open(source, OpenOptions.defaults());
+                ModelView second = Checkpoints.open(output, OpenOptions.defaults())) {
+            MegatronArgs args = second.state().args().orElseThrow();
+            assertThat(args.value("params_dtype")).contains(new PyGlobal("torch", "bfloat16"));
+            PyObject backend = (PyObject) args.value("attention_backend").orElseThrow();
+            assertThat(backend.callable()).isInstanceOf(PyGlobal.class);
+            assertThat(changedOptions(first, second)).containsExactlyInAnyOrderElementsOf(OF_THE_RANKS);
+        }
     }
 
     private static Map<String, String> chunks(Path root) throws IOException {

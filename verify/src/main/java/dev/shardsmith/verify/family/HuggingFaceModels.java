@@ -26,9 +26,6 @@ import java.util.Optional;
  * jamba, zamba2.
  */
 public final class HuggingFaceModels {
-    /** Scores whose sum is that of a group of experts. */
-    private static final int BEST_OF_GROUP = 2;
-
     private final Settings config;
     private final NamedWeights weights;
     private final int width;
@@ -133,74 +130,8 @@ public final class HuggingFaceModels {
     }
 
     private LayeredModel nemotron() throws CheckpointException {
-        List<String> kinds = nemotronKinds();
-        List<Block> blocks = new ArrayList<>();
-        for (int i = 0; i < kinds.size(); i++) {
-            NamedWeights w = layer(i).under("mixer.");
-            String kind = kinds.get(i);
-            Mixer mixer = switch (kind) {
-                case "mamba" ->
-                    mamba2(w, HuggingFaceParts.NormGroups.BY_GROUP, "mamba_num_heads", "n_groups", "ssm_state_size");
-                case "attention" -> parts.attention(w, parts.headScale(w), Optional.empty(), 1);
-                case "mlp" -> parts.plain(w, parts.activation("mlp_hidden_act"));
-                default -> nemotronExperts(w);
-            };
-            blocks.add(new Block(i, kind, parts.norm(layer(i), "norm"), List.of(mixer)));
-        }
-        return model(blocks, "norm_f", 1, 1);
-    }
-
-    /** Newer configurations list words, older ones a pattern of symbols. */
-    private List<String> nemotronKinds() throws CheckpointException {
-        List<String> kinds = new ArrayList<>();
-        Optional<String> pattern = config.text("hybrid_override_pattern");
-        List<Object> words = config.list("layers_block_type");
-        int count = words.isEmpty() ? pattern.orElse("").length() : words.size();
-        for (int i = 0; i < count; i++) {
-            String word = words.isEmpty() ? pattern.get().substring(i, i + 1) : String.valueOf(words.get(i));
-            kinds.add(
-                    switch (word) {
-                        case "M", "mamba", "linear_attention" -> "mamba";
-                        case "*", "attention", "full_attention" -> "attention";
-                        case "-", "mlp" -> "mlp";
-                        case "E", "moe" -> "moe";
-                        default ->
-                            throw CheckpointException.of(
-                                    CheckpointException.Kind.UNSUPPORTED,
-                                    config.origin(),
-                                    "layer " + i + " of type " + word);
-                    });
-        }
-        return kinds;
-    }
-
-    private ExpertsMixer nemotronExperts(NamedWeights w) throws CheckpointException {
-        Activation activation = parts.activation("mlp_hidden_act");
-        List<MlpMixer> experts = new ArrayList<>();
-        for (int e = 0; e < config.integer("n_routed_experts"); e++) {
-            experts.add(parts.plain(w.under("experts." + e + "."), activation));
-        }
-        ExpertRouting routing = new ExpertRouting(
-                ExpertRouting.Scores.SIGMOID,
-                config.integer("num_experts_per_tok"),
-                config.flagOr(true, "norm_topk_prob"),
-                config.floatOr(1, "routed_scaling_factor"),
-                new ExpertRouting.Groups(
-                        config.integerOr(1, "n_group"), config.integerOr(1, "topk_group"), BEST_OF_GROUP));
-        Optional<MlpMixer> shared = w.has("shared_experts.up_proj.weight")
-                ? Optional.of(parts.plain(w.under("shared_experts."), activation))
-                : Optional.empty();
-        return new ExpertsMixer(
-                width,
-                routing,
-                w.get("gate.weight"),
-                Optional.empty(),
-                w.find("gate.e_score_correction_bias"),
-                List.copyOf(experts),
-                shared,
-                Optional.empty(),
-                w.find("fc1_latent_proj.weight"),
-                w.find("fc2_latent_proj.weight"));
+        NamedWeights all = weights.under(prefix() + "layers.");
+        return model(new NemotronBlocks(config, parts, all).build(), "norm_f", 1, 1);
     }
 
     private LayeredModel bamba() throws CheckpointException {

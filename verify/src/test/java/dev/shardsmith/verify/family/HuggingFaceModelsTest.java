@@ -14,6 +14,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -103,5 +105,26 @@ final class HuggingFaceModelsTest {
                 assertThat(Math.abs(logits[i] - expected[i]) / scale).isLessThan(1e-6);
             }
         }
+    }
+
+    /** The pattern of an older configuration, with the stages that its run had. */
+    @Test
+    void patternsOfSymbolsMayHaveStages(@TempDir Path folder) throws Exception {
+        Path original = TestData.path("hf", "nemotron_h_nomoe");
+        Path model = Files.createDirectory(folder.resolve("safetensors"));
+        try (Stream<Path> files = Files.list(original.resolve("safetensors"))) {
+            for (Path file : files.toList()) {
+                Files.copy(file, model.resolve(file.getFileName()));
+            }
+        }
+        for (String array : List.of("input_ids.npy", "logits_f32.npy")) {
+            Files.copy(original.resolve(array), folder.resolve(array));
+        }
+        String config = Files.readString(model.resolve("config.json"));
+        Files.writeString(
+                model.resolve("config.json"),
+                config.replaceFirst("\"layers_block_type\": \\[[^]]*]", "\"hybrid_override_pattern\": \"M-M*|M-M-\""));
+
+        assertThat(error(folder, "safetensors")).isLessThan(1e-5);
     }
 }

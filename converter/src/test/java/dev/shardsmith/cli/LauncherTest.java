@@ -75,9 +75,23 @@ final class LauncherTest {
         for (String word : List.of("--help", "help", "pattern", "doctor", "completion")) {
             assertThat(launch(environment, word).lines()).as(word).contains(flag);
         }
-        for (String word : List.of("convert", "diff", "verify", "manifest", "inspect")) {
+        for (String word : List.of("convert", "diff", "verify", "manifest")) {
             assertThat(launch(environment, word).lines()).as(word).doesNotContain(flag);
         }
+    }
+
+    @Test
+    void aListingGoesWithoutTheOptimisingCompilerUnlessItReadsTensorsOrAHugeTable() throws Exception {
+        String flag = "-XX:TieredStopAtLevel=1";
+        Map<String, String> environment = Map.of("JAVA_HOME", java.toString());
+        String huge = tableOf("million", (8L << 20) + 1).toString();
+
+        assertThat(launch(environment, "inspect", "model.pt").lines()).contains(flag);
+        assertThat(launch(environment, "inspect", "model.pt", "--tensors").lines())
+                .contains(flag);
+        assertThat(launch(environment, "inspect", "model.pt", "--stats").lines())
+                .doesNotContain(flag);
+        assertThat(launch(environment, "inspect", huge).lines()).doesNotContain(flag);
     }
 
     @Test

@@ -35,7 +35,10 @@ final class MegatronGaps {
         this.args = view.state().args();
         this.pattern = view.pattern();
         this.parts = MegatronParts.of(view);
-        this.published = view.layout() == ModelView.Layout.HUGGINGFACE;
+        // NemotronH's routers have the bias but where a model without it was written under these names.
+        this.published = view.layout() == ModelView.Layout.HUGGINGFACE
+                && args.map(given -> given.flag("moe_router_enable_expert_bias", false))
+                        .orElse(false);
         this.transformer = parts.isTransformer();
     }
 

@@ -19,7 +19,7 @@ final class HelpText {
     /** What the program is and all its commands. */
     static List<String> overview(Terminal terminal) {
         List<String> lines = new ArrayList<>();
-        lines.add("Converts, inspects, compares and verifies checkpoints of Mamba and hybrid models.");
+        lines.add("Converts, inspects, compares and verifies checkpoints of hybrid models.");
         lines.add("");
         lines.add(Ink.BOLD.on(terminal, "Usage"));
         lines.add(INDENT + Version.TOOL + " COMMAND [operands] [options]");

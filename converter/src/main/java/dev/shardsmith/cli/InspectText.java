@@ -194,7 +194,7 @@ final class InspectText {
     }
 
     private void line(String name, String text) {
-        out.line("%-10s %s".formatted(name, text));
+        out.field(name, text);
     }
 
     /** Which implementation the names of a Megatron model's norms are of; a run has to be of the same. */

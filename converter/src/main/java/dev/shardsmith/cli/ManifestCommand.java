@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import dev.shardsmith.cli.terminal.Count;
 import dev.shardsmith.cli.terminal.Ink;
 import dev.shardsmith.cli.terminal.ProgressMeter;
 import dev.shardsmith.formats.CheckpointException;
@@ -90,10 +91,10 @@ final class ManifestCommand implements Command {
         if (line.has("json")) {
             out.json(name(), ExitCode.OK.status(), json -> write(json, manifest));
         } else {
-            out.line("%d tensors and %d files: %s"
+            out.line("%s and %s: %s"
                     .formatted(
-                            manifest.tensors().size(),
-                            manifest.files().size(),
+                            Count.of(manifest.tensors().size(), "tensor"),
+                            Count.of(manifest.files().size(), "file"),
                             file.orElseThrow().path()));
         }
         return ExitCode.OK;
@@ -122,17 +123,17 @@ final class ManifestCommand implements Command {
         } else {
             findings.stream()
                     .limit(MOST_FINDINGS)
-                    .forEach(finding -> out.line(finding.code().id() + ": " + finding.message()));
+                    .forEach(finding -> out.paragraph(finding.code().id() + ": " + finding.message()));
             if (findings.size() > MOST_FINDINGS) {
                 out.line("and %d more; --json lists all".formatted(findings.size() - MOST_FINDINGS));
             }
             out.line(
                     findings.isEmpty()
-                            ? "%s: %d tensors as in the manifest"
+                            ? "%s: %s as in the manifest"
                                     .formatted(
                                             out.ink(Ink.GREEN, "same"),
-                                            manifest.tensors().size())
-                            : "%s: %d findings".formatted(out.ink(Ink.RED, "different"), findings.size()));
+                                            Count.of(manifest.tensors().size(), "tensor"))
+                            : "%s: %s".formatted(out.ink(Ink.RED, "different"), Count.of(findings.size(), "finding")));
         }
         return exit;
     }

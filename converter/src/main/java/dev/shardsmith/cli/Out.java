@@ -49,6 +49,16 @@ final class Out {
         Wrapping.hanging(text, terminal.tableColumns()).forEach(this::line);
     }
 
+    /** Prints a name and what is to be said under it, broken to the width of the terminal; further lines stand below the first. */
+    void field(String name, String text) {
+        String front = "%-10s ".formatted(name);
+        String blank = " ".repeat(front.length());
+        for (String part : Wrapping.parts(text, terminal.tableColumns() - front.length())) {
+            line(front + part);
+            front = blank;
+        }
+    }
+
     /** Prints an empty line. */
     void line() {
         reports.print('\n');

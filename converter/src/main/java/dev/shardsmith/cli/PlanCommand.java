@@ -70,7 +70,7 @@ final class PlanCommand implements Command {
                 });
             } else {
                 report.print(out);
-                out.line("%-10s %s".formatted("plan", file.path()));
+                out.field("plan", file.path().toString());
             }
         }
         return ExitCode.OK;

@@ -86,6 +86,6 @@ final class PlanReport {
     }
 
     private static void line(Out out, String name, String text) {
-        out.line("%-10s %s".formatted(name, text));
+        out.field(name, text);
     }
 }

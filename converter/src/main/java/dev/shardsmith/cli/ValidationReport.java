@@ -35,10 +35,10 @@ final class ValidationReport {
         for (Finding finding : validation.findings()) {
             String severity =
                     out.ink(ink(finding.severity()), finding.severity().id());
-            out.line("%s %s: %s".formatted(severity, finding.code(), finding.message()));
-            out.line("  at: " + finding.where());
+            out.paragraph("%s %s: %s".formatted(severity, finding.code(), finding.message()));
+            out.paragraph("  at: " + finding.where());
             if (!finding.fix().isEmpty()) {
-                out.line("  try: " + finding.fix());
+                out.paragraph("  try: " + finding.fix());
             }
         }
         out.line();
@@ -78,16 +78,17 @@ final class ValidationReport {
                 .column("line", Table.Align.RIGHT)
                 .column("script", Table.Align.LEFT)
                 .column("checkpoint", Table.Align.LEFT)
-                .column("verdict", Table.Align.LEFT)
-                .column("why", Table.Align.LEFT);
+                .column("verdict", Table.Align.LEFT);
         for (LaunchRow row : validation.launch()) {
             table.row(
                     row.option(),
                     row.line() == 0 ? "-" : String.valueOf(row.line()),
                     row.given(),
                     row.checkpoint(),
-                    row.verdict().id(),
-                    row.note());
+                    row.verdict().id());
+            if (!row.note().isEmpty()) {
+                table.detail(row.note());
+            }
         }
         out.line();
         out.table(table);

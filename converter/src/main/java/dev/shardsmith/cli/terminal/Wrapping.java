@@ -56,6 +56,11 @@ public final class Wrapping {
         return broken;
     }
 
+    /** The text as it is if it fits, else broken at blanks. */
+    public static List<String> parts(String text, int width) {
+        return visible(text) <= width ? List.of(text) : lines(text, width);
+    }
+
     /** Columns that a text takes: colours take none. */
     private static int visible(String text) {
         return ESCAPE.matcher(text).replaceAll("").length();

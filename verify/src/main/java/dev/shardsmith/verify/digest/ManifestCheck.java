@@ -81,21 +81,26 @@ public final class ManifestCheck {
             long whole =
                     file.size() >= entry.size() ? entry.size() : file.size() / entry.blockSize() * entry.blockSize();
             int[] sums = FileEntry.sums(file, 0, whole, entry.blockSize());
-            for (int i = 0; i < sums.length; i++) {
-                if (sums[i] != entry.sums()[i]) {
-                    long offset = i * entry.blockSize();
-                    long length = Math.min(entry.blockSize(), entry.size() - offset);
-                    findings.add(new ManifestFinding(
-                            Code.FILE_BLOCK,
-                            "",
-                            entry.path(),
-                            offset,
-                            length,
-                            "%s: bytes %d to %d changed".formatted(entry.path(), offset, offset + length - 1)));
+            int changed;
+            for (int block = 0; block < sums.length; block = changed) {
+                changed = block + 1;
+                if (sums[block] == entry.sums()[block]) {
+                    continue;
                 }
+                // Blocks that follow each other are one range.
+                while (changed < sums.length && sums[changed] != entry.sums()[changed]) {
+                    changed++;
+                }
+                findings.add(range(entry, block * entry.blockSize(), changed * entry.blockSize()));
             }
         }
         return findings;
+    }
+
+    private static ManifestFinding range(FileEntry entry, long offset, long end) {
+        long length = Math.min(end, entry.size()) - offset;
+        String message = "%s: bytes %d to %d changed".formatted(entry.path(), offset, offset + length - 1);
+        return new ManifestFinding(Code.FILE_BLOCK, "", entry.path(), offset, length, message);
     }
 
     /** Checks every tensor, and names the tensors in the blocks that {@code blocks} tells of. */

@@ -2,6 +2,7 @@ package dev.shardsmith.verify.digest;
 
 import dev.shardsmith.formats.DType;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.Optional;
 
 /**
@@ -11,7 +12,10 @@ import java.util.Optional;
  * their order; then the result is the same for any number of threads. Complex elements count as two values.
  */
 public final class TensorStatistics {
+    private static final int PART = ElementDecoder.CHUNK / 4;
+
     private final ElementDecoder decoder;
+    private final double[] parts = new double[PART];
     private final double[] chunk = new double[ElementDecoder.CHUNK];
     private final float[] narrow = new float[ElementDecoder.CHUNK];
     private final int[] bits = new int[ElementDecoder.CHUNK];
@@ -77,7 +81,7 @@ public final class TensorStatistics {
         for (int i = 0; i < count; i++) {
             chunk[i] = narrow[i];
         }
-        addMoments(count, sum(chunk, count));
+        addMoments(count, sum(chunk, count, parts));
         return true;
     }
 
@@ -90,23 +94,27 @@ public final class TensorStatistics {
         return nonzero;
     }
 
-    /** With several partial sums, which keep the floating-point units busy. */
-    private static double sum(double[] values, int count) {
+    /** Sums of four parts first, which become vectors, then of those with partial sums that keep the processor busy. */
+    private static double sum(double[] values, int count, double[] parts) {
+        Arrays.fill(values, count, values.length, 0);
+        addParts(values, parts);
         double sum0 = 0;
         double sum1 = 0;
         double sum2 = 0;
         double sum3 = 0;
-        int i = 0;
-        for (; i + 3 < count; i += 4) {
-            sum0 += values[i];
-            sum1 += values[i + 1];
-            sum2 += values[i + 2];
-            sum3 += values[i + 3];
-        }
-        for (; i < count; i++) {
-            sum0 += values[i];
+        for (int i = 0; i < PART; i += 4) {
+            sum0 += parts[i];
+            sum1 += parts[i + 1];
+            sum2 += parts[i + 2];
+            sum3 += parts[i + 3];
         }
         return (sum0 + sum1) + (sum2 + sum3);
+    }
+
+    private static void addParts(double[] values, double[] parts) {
+        for (int i = 0; i < PART; i++) {
+            parts[i] = (values[i] + values[PART + i]) + (values[2 * PART + i] + values[3 * PART + i]);
+        }
     }
 
     /** The general case: one value after the other. */
@@ -131,7 +139,7 @@ public final class TensorStatistics {
             histogram.add((float) value);
         }
         values += count;
-        addMoments(kept, sum(chunk, kept));
+        addMoments(kept, sum(chunk, kept, parts));
     }
 
     /** A second pass over the chunk is what makes the variance accurate. */
@@ -144,7 +152,7 @@ public final class TensorStatistics {
             double deviation = chunk[i] - chunkMean;
             chunk[i] = deviation * deviation;
         }
-        combine(count, chunkMean, sum(chunk, count));
+        combine(count, chunkMean, sum(chunk, count, parts));
     }
 
     /** Adds what was gathered of the block that comes after this one's. */

@@ -156,6 +156,25 @@ class CheckpointManifestTest {
     }
 
     @Test
+    void changedBlocksThatFollowEachOtherAreOneRange(@TempDir Path folder) throws IOException {
+        Path copy = Golden.copy(folder.resolve("c"), "megatron-legacy", "current_plain_bf16", "tp1pp1");
+        String file = "iter_0000100/mp_rank_00/model_optim_rng.pt";
+        CheckpointManifest manifest = manifest(copy);
+        byte[] bytes = Files.readAllBytes(copy.resolve(file));
+        assertThat(bytes.length).isGreaterThan(6 * 4096);
+        for (int block : new int[] {1, 2, 5}) {
+            bytes[block * 4096 + 7] ^= 1;
+        }
+        Files.write(copy.resolve(file), bytes);
+
+        assertThat(new ManifestCheck(manifest, copy).checkFiles(1))
+                .extracting(ManifestFinding::offset, ManifestFinding::length, ManifestFinding::message)
+                .containsExactly(
+                        org.assertj.core.groups.Tuple.tuple(4096L, 8192L, file + ": bytes 4096 to 12287 changed"),
+                        org.assertj.core.groups.Tuple.tuple(20480L, 4096L, file + ": bytes 20480 to 24575 changed"));
+    }
+
+    @Test
     void filesThatAreMissingCutOrChangedAreNamed(@TempDir Path folder) throws IOException {
         Path copy = Golden.copy(folder.resolve("c"), "megatron-legacy", "current_plain_bf16", "tp2pp1");
         CheckpointManifest manifest = manifest(copy);

@@ -40,6 +40,40 @@ class ContradictionsTest {
     }
 
     @Test
+    void aDistributedCheckpointOfOneRanksShapesIsWarnedOf() {
+        Path plain = TestData.path("megatron-legacy/current_plain_bf16/tp1pp1");
+        Path local = folder.resolve("local");
+        // The options of a model twice as wide, of which a rank of two has these shapes.
+        CommandRun made = run(
+                "convert",
+                plain,
+                local,
+                "--to",
+                "torch_dist",
+                "--tp",
+                "2",
+                "--set",
+                "padded_vocab_size=64",
+                "--set",
+                "ffn_hidden_size=64",
+                "--set",
+                "num_attention_heads=8");
+        Path half = folder.resolve("half");
+        CommandRun contradicted =
+                run("convert", plain, half, "--to", "torch_dist", "--tp", "2", "--set", "padded_vocab_size=64");
+
+        assertThat(made.exit()).isEqualTo(ExitCode.OK);
+        assertThat(contradicted.exit()).isEqualTo(ExitCode.OK);
+        assertThat(run("inspect", local).err())
+                .contains("the tensors look like those of one of 2 tensor-parallel ranks: "
+                        + "embedding.word_embeddings.weight has the shape [32, 16], but padded_vocab_size is 64");
+        assertThat(run("inspect", half).err()).doesNotContain("tensor-parallel ranks");
+        assertThat(run("inspect", TestData.path("megatron-torch-dist/plain_bf16_tp2pp2/iter_0000100"))
+                        .err())
+                .doesNotContain("tensor-parallel ranks");
+    }
+
+    @Test
     void rankFilesThatDifferInTheirOwnRankOnlyAreOneCheckpoint() throws IOException {
         Path mixed = mixed("--set", "rank=3", "--set", "local_rank=3");
 

@@ -104,7 +104,11 @@ final class LauncherTest {
         tableOf("a run/iter_0000100", limit + 1);
 
         assertThat(launch(environment, "inspect", small).lines()).contains("-Xmx256m");
-        assertThat(launch(environment, "inspect", huge).lines()).contains("-Xmx2g");
+        assertThat(launch(environment, "inspect", huge).lines())
+                .contains("-Xmx2g")
+                .doesNotContain("-Xmn600m");
+        String hugest = tableOf("hugest", 8 * limit + 1).toString();
+        assertThat(launch(environment, "inspect", hugest).lines()).contains("-Xmx2g", "-Xmn600m");
         assertThat(launch(environment, "diff", small, huge).lines()).contains("-Xmx2g");
         assertThat(launch(environment, "inspect", tracked.toString()).lines()).contains("-Xmx2g");
     }

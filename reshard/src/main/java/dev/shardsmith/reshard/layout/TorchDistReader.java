@@ -185,6 +185,7 @@ final class TorchDistReader {
         if (args.isEmpty()) {
             view.addWarning("there are no saved options ('args')");
         }
+        args.flatMap(given -> LocalShapes.warning(given, logical.values())).ifPresent(view::addWarning);
         Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
         return view.family(ModelView.Family.MEGATRON)
                 .description("Megatron torch_dist checkpoint, saved by " + sizes

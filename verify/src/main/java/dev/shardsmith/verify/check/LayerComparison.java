@@ -111,7 +111,6 @@ record LayerComparison(ForwardBackend device, int width) {
                 }
             } catch (IllegalArgumentException e) {
                 // Its shapes do not fit this layer: it explains nothing.
-                continue;
             }
         }
         return "no known mistake explains it";

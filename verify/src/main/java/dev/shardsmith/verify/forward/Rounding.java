@@ -63,11 +63,11 @@ public enum Rounding {
             rounded = size + shift - shift;
         } else if (size <= Float.MAX_VALUE) {
             int bits = Float.floatToRawIntBits(size);
-            int odd = bits >>> dropped & 1;
-            int nearest = bits + (1 << dropped - 1) - 1 + odd >>> dropped << dropped;
+            int odd = (bits >>> dropped) & 1;
+            int nearest = ((bits + (1 << (dropped - 1)) - 1 + odd) >>> dropped) << dropped;
             rounded = Float.intBitsToFloat(nearest);
         } else {
-            rounded = value == value ? Float.POSITIVE_INFINITY : Float.NaN;
+            rounded = Float.isNaN(value) ? Float.NaN : Float.POSITIVE_INFINITY;
         }
         if (rounded > largest) {
             rounded = beyond;

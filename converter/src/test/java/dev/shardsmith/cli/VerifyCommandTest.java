@@ -119,12 +119,12 @@ final class VerifyCommandTest {
 
     @Test
     void layersWithoutAKnownForwardPassAreNamedAndTheAnswerIsInconclusive() {
-        String model = folder.resolve("delta").toString();
+        String model = folder.resolve("latent").toString();
         assertThat(CommandRun.of(
                                 "sample",
                                 model,
                                 "--pattern",
-                                "MG-/*",
+                                "M+-/*",
                                 "--hidden",
                                 "64",
                                 "--heads",
@@ -142,13 +142,13 @@ final class VerifyCommandTest {
         JsonNode last = layers.get(layers.size() - 1);
         assertThat(last.get("layer").asInt()).isEqualTo(1);
         assertThat(last.get("run").asBoolean()).isFalse();
-        assertThat(last.get("hypothesis").asText()).startsWith("decoder.layers.1.self_attention.");
+        assertThat(last.get("hypothesis").asText()).startsWith("decoder.layers.1.");
         CommandRun others = CommandRun.of("verify", model, model, "--device", "cpu", "--layers", "0,2-9");
         assertThat(others.exit()).isEqualTo(ExitCode.OK);
         assertThat(others.lines()).anyMatch(line -> line.contains("mtp attention"));
         CommandRun whole = CommandRun.of("verify", model, model, "--device", "cpu", "--logits");
         assertThat(whole.exit()).isEqualTo(ExitCode.INPUT);
-        assertThat(whole.err()).contains("no forward pass is known for decoder.layers.1.self_attention.");
+        assertThat(whole.err()).contains("no forward pass is known for decoder.layers.1.");
     }
 
     @Test

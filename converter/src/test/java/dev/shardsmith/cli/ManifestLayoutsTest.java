@@ -113,7 +113,7 @@ class ManifestLayoutsTest {
         Map<String, Path> layouts = layouts(source, "--tp 2", "--to torch_dist --tp 2", "--to huggingface");
         for (Path checkpoint : layouts.values()) {
             Path manifest = folder.resolve("manifest");
-            run("manifest", checkpoint.toString(), "-o", manifest.toString(), "--quiet");
+            run("manifest", checkpoint.toString(), "-o", manifest.toString(), "--force", "--quiet");
             List<Path> files = largeFiles(checkpoint);
             Set<String> tensors = new HashSet<>();
             Cases.forAll(15, random -> {

@@ -68,7 +68,7 @@ public final class CheckpointDiff {
             List<TensorDiff> tensors = ModelOrder.merge(left.tensors().keySet(), both, unpaired);
             List<StateDifference> state = StateDiff.of(left, right, alignment);
             List<String> notes = alignment.note().map(List::of).orElse(List.of());
-            return new DiffResult(tensors, state, notes, ignored(left), bytes(left));
+            return new DiffResult(tensors, state, notes, ignored(left, right), bytes(left));
         }
     }
 
@@ -101,10 +101,19 @@ public final class CheckpointDiff {
         small.clear();
     }
 
-    private List<String> ignored(ModelView left) {
+    private List<String> ignored(ModelView left, ModelView right) {
+        List<String> ignored = new ArrayList<>();
+        int leftStates = left.extraStates().size();
+        int rightStates = right.extraStates().size();
+        if (leftStates + rightStates > 0 && !StateDiff.comparesModuleStates(left, right)) {
+            ignored.add(leftStates + " and " + rightStates + " opaque module states (_extra_state)");
+        }
         long byName = left.tensors().keySet().stream()
                 .filter(name -> !options.compares(name))
                 .count();
-        return byName > 0 ? List.of(byName + " tensors by name") : List.of();
+        if (byName > 0) {
+            ignored.add(byName + " tensors by name");
+        }
+        return ignored;
     }
 }

@@ -18,9 +18,11 @@ final class StateDiff {
     static List<StateDifference> of(ModelView left, ModelView right, LayerAlignment alignment) throws IOException {
         Map<String, String> ours = leaves(StateTree.withDigests(left.state()), Optional::of);
         Map<String, String> theirs = leaves(StateTree.withDigests(right.state()), Optional::of);
-        // Opaque module states are named as tensors are.
-        ours.putAll(leaves(StateTree.withDigests(left.extraStates()), Optional::of));
-        theirs.putAll(leaves(StateTree.withDigests(right.extraStates()), alignment::leftName));
+        if (comparesModuleStates(left, right)) {
+            // They are named as tensors are.
+            ours.putAll(leaves(StateTree.withDigests(left.extraStates()), Optional::of));
+            theirs.putAll(leaves(StateTree.withDigests(right.extraStates()), alignment::leftName));
+        }
         List<StateDifference> differences = new ArrayList<>();
         ours.forEach((path, text) -> {
             String other = theirs.getOrDefault(path, "");
@@ -34,6 +36,11 @@ final class StateDiff {
             }
         });
         return differences;
+    }
+
+    /** Whether both sides have opaque module states at all; to name each that one side lacks would tell nothing. */
+    static boolean comparesModuleStates(ModelView left, ModelView right) {
+        return !left.extraStates().isEmpty() && !right.extraStates().isEmpty();
     }
 
     private static Map<String, String> leaves(List<StateTree.Leaf> tree, Function<String, Optional<String>> naming) {

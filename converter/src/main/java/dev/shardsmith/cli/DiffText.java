@@ -139,6 +139,10 @@ final class DiffText {
                 .formatted(diff.name(), Arrays.toString(ElementPlace.index(diff.either(), element))));
         out.paragraph("  A %s  %s".formatted(worst.left(), place(diff.left(), element)));
         out.paragraph("  B %s  %s".formatted(worst.right(), place(diff.right(), element)));
+        if (worst.left() == worst.right() && worst.difference() > 0) {
+            out.paragraph("  integers %s apart, both rounded above to what a double holds"
+                    .formatted(real(worst.difference())));
+        }
     }
 
     private static double difference(TensorDiff diff) {

@@ -25,6 +25,8 @@ public final class BlockComparer {
     private final Optional<FloatPairs> fast;
     private final double[] leftDoubles = new double[ElementDecoder.CHUNK];
     private final double[] rightDoubles = new double[ElementDecoder.CHUNK];
+    private final ExactNumbers leftExact;
+    private final ExactNumbers rightExact;
     private final long[] leftNumbers = new long[ElementDecoder.CHUNK];
     private final long[] rightNumbers = new long[ElementDecoder.CHUNK];
 
@@ -34,6 +36,8 @@ public final class BlockComparer {
         this.tolerance = tolerance;
         this.scale = UlpScale.ofCoarser(left.dtype(), right.dtype());
         this.sameType = left.dtype() == right.dtype();
+        this.leftExact = new ExactNumbers(left, leftDoubles);
+        this.rightExact = new ExactNumbers(right, rightDoubles);
         this.fast = FloatPairs.of(left, right, scale, tolerance, sums);
     }
 
@@ -180,29 +184,29 @@ public final class BlockComparer {
     /** At least one side holds 64-bit integers, which doubles cannot hold exactly. */
     private void compareIntegers(
             ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int count, long index, TensorComparison result) {
-        left.doubles(leftBlock, first, count, leftDoubles);
-        right.doubles(rightBlock, first, count, rightDoubles);
-        integers(left, leftBlock, first, count, leftDoubles, leftNumbers);
-        integers(right, rightBlock, first, count, rightDoubles, rightNumbers);
+        leftExact.load(leftBlock, first, count);
+        rightExact.load(rightBlock, first, count);
+        scale.number(leftDoubles, count, leftNumbers);
+        scale.number(rightDoubles, count, rightNumbers);
+        boolean integers = scale.countsIntegers();
         for (int i = 0; i < count; i++) {
             double a = leftDoubles[i];
             double b = rightDoubles[i];
-            if (leftNumbers[i] != rightNumbers[i] || (!sameType && a != b)) {
-                result.addDifferent(index + i, a, b, distance(leftNumbers[i], rightNumbers[i]), tolerance);
+            if (!Double.isFinite(a) || !Double.isFinite(b)) {
+                result.addDifferent(index + i, a, b, 0, tolerance);
+                continue;
             }
+            double difference = ExactNumbers.difference(leftExact, rightExact, i);
+            if (difference == 0) {
+                continue;
+            }
+            long steps =
+                    integers ? ExactNumbers.steps(leftExact, rightExact, i) : distance(leftNumbers[i], rightNumbers[i]);
+            result.addFinite(index + i, a, b, difference, steps, tolerance);
+            // What the sums below lose by rounding both values first.
+            result.squaredDifferences += difference * difference - (a - b) * (a - b);
         }
         addPairs(count);
-    }
-
-    private static void integers(
-            ElementDecoder decoder, ByteBuffer block, int first, int count, double[] values, long[] out) {
-        if (decoder.domain() == Domain.LONG) {
-            decoder.longs(block, first, count, out);
-            return;
-        }
-        for (int i = 0; i < count; i++) {
-            out[i] = (long) values[i];
-        }
     }
 
     /** The distance of two numbers, or the largest one that fits. */

@@ -130,10 +130,10 @@ public final class TensorComparison {
 
     /** Takes in one pair whose bits or values differ; the sums are made elsewhere. */
     void addDifferent(long index, double left, double right, long steps, Tolerance tolerance) {
-        differing++;
         boolean leftNan = Double.isNaN(left);
         boolean rightNan = Double.isNaN(right);
         if (leftNan || rightNan) {
+            differing++;
             boolean mismatch = leftNan != rightNan;
             nanMismatches += mismatch ? 1 : 0;
             beyond += mismatch || tolerance.isExact() ? 1 : 0;
@@ -141,23 +141,37 @@ public final class TensorComparison {
             return;
         }
         if (Double.isInfinite(left) || Double.isInfinite(right)) {
+            differing++;
             infinityMismatches++;
             beyond++;
             keep(index, left, right, Double.POSITIVE_INFINITY);
             return;
         }
+        addFinite(index, left, right, Math.abs(left - right), steps, tolerance);
+    }
+
+    /**
+     * Takes in one pair of finite values that is not yet counted.
+     *
+     * @param difference how far apart they are, where {@code left} and {@code right} are rounded and do not tell
+     */
+    void addFinite(long index, double left, double right, double difference, long steps, Tolerance tolerance) {
+        differing++;
         maxUlp = Math.max(maxUlp, steps);
         ulps[64 - Long.numberOfLeadingZeros(steps)]++;
         double larger = Math.max(Math.abs(left), Math.abs(right));
-        if (tolerance.isExact() || !tolerance.allows(Math.abs(left - right), larger, steps)) {
+        if (tolerance.isExact() || !tolerance.allows(difference, larger, steps)) {
             beyond++;
         }
-        extreme(index, left, right);
+        extreme(index, left, right, difference);
     }
 
     /** Takes a pair of finite values that differ into the maxima and the worst elements, and nothing else. */
     void extreme(long index, double left, double right) {
-        double difference = Math.abs(left - right);
+        extreme(index, left, right, Math.abs(left - right));
+    }
+
+    private void extreme(long index, double left, double right, double difference) {
         double larger = Math.max(Math.abs(left), Math.abs(right));
         maxAbs = Math.max(maxAbs, difference);
         // Most pairs are below the maximum: the product saves them the division.

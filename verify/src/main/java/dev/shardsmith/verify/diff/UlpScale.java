@@ -30,6 +30,14 @@ final class UlpScale {
         return dtype;
     }
 
+    /** Whether its units are whole numbers: both types are integers then. */
+    boolean countsIntegers() {
+        return switch (dtype.kind()) {
+            case SIGNED, UNSIGNED, BOOL, QUANTIZED -> true;
+            case FLOAT, COMPLEX, BITS, PACKED -> false;
+        };
+    }
+
     /** Mantissa bits, which rank types from coarse to fine. */
     private static int mantissaBits(DType dtype) {
         return switch (dtype) {

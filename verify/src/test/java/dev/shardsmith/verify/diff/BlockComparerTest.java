@@ -82,6 +82,75 @@ class BlockComparerTest {
         });
     }
 
+    private static ByteBuffer longs(long... values) {
+        ByteBuffer bytes = ByteBuffer.allocate(values.length * 8).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.asLongBuffer().put(values);
+        return bytes;
+    }
+
+    private static ByteBuffer doubles(double... values) {
+        ByteBuffer bytes = ByteBuffer.allocate(values.length * 8).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.asDoubleBuffer().put(values);
+        return bytes;
+    }
+
+    @Test
+    void wideIntegersAreTheSameAsFloatsOnlyIfTheirValuesAre() {
+        long[] wide = {Long.MAX_VALUE, (1L << 62) + 1, (1L << 53) + 1, 1L << 62, Long.MIN_VALUE, 0, 3, 3, 3, 3};
+        double[] real = {
+            0x1p63, 0x1p62, 0x1p53, 0x1p62, -0x1p63, -0.0, 3.5, Double.NaN, Double.POSITIVE_INFINITY, 0x1p1000
+        };
+        for (boolean turned : new boolean[] {false, true}) {
+            TensorComparison result = turned
+                    ? compare(DType.F64, doubles(real), DType.I64, longs(wide), 10, Tolerance.EXACT)
+                    : compare(DType.I64, longs(wide), DType.F64, doubles(real), 10, Tolerance.EXACT);
+
+            assertThat(result.differing()).isEqualTo(7);
+            assertThat(result.beyond()).isEqualTo(7);
+            assertThat(result.nanMismatches()).isEqualTo(1);
+            assertThat(result.infinityMismatches()).isEqualTo(1);
+            assertThat(result.maxAbs()).isEqualTo(0x1p1000);
+        }
+        TensorComparison unsigned = compare(
+                DType.U64, longs(-1, -1, Long.MIN_VALUE), DType.F64, doubles(0x1p64, -1, 0x1p63), 3, Tolerance.EXACT);
+        assertThat(unsigned.differing()).isEqualTo(2);
+        assertThat(unsigned.maxAbs()).isEqualTo(0x1p64);
+    }
+
+    @Test
+    void integersOfDifferentSignednessAreComparedByValue() {
+        TensorComparison wide = compare(DType.I64, longs(-1, 5), DType.U64, longs(-1, 5), 2, Tolerance.EXACT);
+        assertThat(wide.differing()).isEqualTo(1);
+        assertThat(wide.maxAbs()).isEqualTo(0x1p64);
+        assertThat(wide.maxUlp()).isEqualTo(Long.MAX_VALUE);
+        ByteBuffer bytes = ByteBuffer.wrap(new byte[] {-1, 1});
+        assertThat(compare(DType.I8, bytes, DType.U8, bytes.duplicate(), 2, Tolerance.EXACT)
+                        .maxAbs())
+                .isEqualTo(256);
+        assertThat(compare(DType.I64, longs(255, 1), DType.U8, bytes.duplicate(), 2, Tolerance.EXACT)
+                        .differing())
+                .isZero();
+    }
+
+    @Test
+    void differencesOfWideIntegersAreExact() {
+        Tolerance tiny = new Tolerance(1e-300, 0, 0);
+        long[] left = {(1L << 62) + 1, (1L << 53) + 1};
+        long[] right = {1L << 62, 1L << 53};
+        for (DType dtype : List.of(DType.I64, DType.U64)) {
+            TensorComparison result = compare(dtype, longs(left), dtype, longs(right), 2, tiny);
+
+            assertThat(result.differing()).isEqualTo(2);
+            assertThat(result.beyond()).isEqualTo(2);
+            assertThat(result.maxAbs()).isEqualTo(1);
+            assertThat(result.maxUlp()).isEqualTo(1);
+            assertThat(result.rms()).isEqualTo(1);
+            assertThat(result.worst().get(0).difference()).isEqualTo(1);
+        }
+        TensorComparison allowed = compare(DType.I64, longs(left), DType.I64, longs(right), 2, new Tolerance(0, 1, 0));
+        assertThat(allowed.beyond()).isZero();
+    }
+
     /** Values in one element, written down apart from the code under test. */
     private static final class ElementCount {
         static int of(DType dtype) {

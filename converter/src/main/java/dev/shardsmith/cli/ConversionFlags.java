@@ -36,7 +36,10 @@ final class ConversionFlags {
             Flags.value("vocab-size", "N", "number of real vocabulary rows; the rest is padding"),
             Flags.value("pad-vocab-to", "N", "number of vocabulary rows to write"),
             Flags.flag("strip-padding", "write the real vocabulary rows only"),
-            Flags.value("pad-fill", "zero|repeat-last|mean", "how rows of padding are made; zero if not given"),
+            Flags.value(
+                    "pad-fill",
+                    "zero|repeat-last|mean",
+                    "how rows of padding are made; zero if not given. Stored padding is copied unless --vocab-size or --pad-fill asks for other"),
             Flags.value(
                     "dtype",
                     "keep|fp32|bf16|fp16",

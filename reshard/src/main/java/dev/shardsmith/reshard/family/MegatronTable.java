@@ -132,11 +132,11 @@ final class MegatronTable {
             mlp.experts.linear_fc1.weight#                       any     etp 0  gate=HALF,up=HALF            mlp.experts.experts.linear_fc1.weight
             mlp.experts.linear_fc1.bias#                         any     etp 0  gate=HALF,up=HALF            mlp.experts.experts.linear_fc1.bias
             mlp.experts.linear_fc2.weight#                       any     etp 1  -                            mlp.experts.experts.linear_fc2.weight
-            mlp.experts.linear_fc2.bias#                         any     -   -  -                            mlp.experts.experts.linear_fc2.bias
+            mlp.experts.linear_fc2.bias#                         any     etp -  -                            mlp.experts.experts.linear_fc2.bias
             mlp.experts.local_experts.#.linear_fc1.weight        any     etp 0  gate=HALF,up=HALF            mlp.experts.experts.linear_fc1.weight
             mlp.experts.local_experts.#.linear_fc1.bias          any     etp 0  gate=HALF,up=HALF            mlp.experts.experts.linear_fc1.bias
             mlp.experts.local_experts.#.linear_fc2.weight        any     etp 1  -                            mlp.experts.experts.linear_fc2.weight
-            mlp.experts.local_experts.#.linear_fc2.bias          any     -   -  -                            mlp.experts.experts.linear_fc2.bias
+            mlp.experts.local_experts.#.linear_fc2.bias          any     etp -  -                            mlp.experts.experts.linear_fc2.bias
             mlp.shared_experts.gate_weight                       any     -   -  -                            =
             mlp.shared_experts.linear_fc1.weight                 any     tp  0  gate=HALF,up=HALF            =
             mlp.shared_experts.linear_fc1.bias                   any     tp  0  gate=HALF,up=HALF            =

@@ -103,15 +103,17 @@ public final class MegatronTarget {
             model.notes().add(target.note());
         }
         Shape shape = logical.shape().with(0, target.rows());
-        if (target.rows() > rows) {
-            Box box = Box.slice(shape, 0, rows, target.rows() - rows);
+        long filled = vocabulary.firstFilled(options);
+        if (target.rows() > filled) {
+            Box box = Box.slice(shape, 0, filled, target.rows() - filled);
             model.fills().put(logical.name(), List.of(new Fill(box, options.padFill())));
-        } else if (target.rows() < rows) {
-            long elements = Box.slice(logical.shape(), 0, target.rows(), rows - target.rows())
-                    .elements();
+        }
+        long copied = Math.min(filled, target.rows());
+        if (copied < rows) {
+            long elements = Box.slice(logical.shape(), 0, copied, rows - copied).elements();
             model.dropped()
                     .add(new Dropped(
-                            logical.name() + "[" + target.rows() + ":" + rows + "]",
+                            logical.name() + "[" + copied + ":" + rows + "]",
                             elements,
                             logical.dtype().bytes(elements),
                             "vocabulary padding"));

@@ -2,6 +2,7 @@ package dev.shardsmith.reshard.family;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.plan.ConversionOptions;
+import dev.shardsmith.reshard.plan.Fill;
 import java.util.OptionalLong;
 
 /**
@@ -18,6 +19,17 @@ record Vocabulary(long rows, OptionalLong real, long divisor, int tensor) {
 
     /** What a target has. */
     record Target(long rows, String note) {}
+
+    /**
+     * The row from which on a target is filled.
+     *
+     * <p>Stored rows behind the real ones are copied as they are, unless the user says that they are padding or how padding is
+     * made: then all padding is alike, and none of it is made from other padding.
+     */
+    long firstFilled(ConversionOptions options) {
+        boolean anew = options.vocabulary().isPresent() || options.padFill() != Fill.Mode.ZERO;
+        return anew ? Math.min(rows, known(options).orElse(rows)) : rows;
+    }
 
     /** Rows that Megatron computes for V real rows and T ranks. */
     static long padded(long real, long divisor, int tensor) {

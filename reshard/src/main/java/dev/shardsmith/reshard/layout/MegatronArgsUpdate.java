@@ -84,9 +84,10 @@ final class MegatronArgsUpdate {
             set("expert_tensor_parallel_size", PyInt.of(to.expertTensor()));
         }
         set("expert_model_parallel_size", PyInt.of(to.expert()));
-        long context = args.integer("context_parallel_size", 1);
-        set("data_parallel_size", PyInt.of(to.expert()));
-        set("world_size", PyInt.of((long) to.tensor() * to.pipeline() * Math.max(1, context) * to.expert()));
+        long dense = Math.multiplyExact((long) to.tensor(), Math.max(1, args.integer("context_parallel_size", 1)));
+        long copies = copies(dense, Math.multiplyExact((long) to.expertTensor(), to.expert()));
+        set("data_parallel_size", PyInt.of(copies));
+        set("world_size", PyInt.of(Math.multiplyExact(Math.multiplyExact(dense, copies), (long) to.pipeline())));
         set("rank", PyInt.of(0));
         set("local_rank", PyInt.of(0));
         if (to.pipeline() == 1) {
@@ -95,6 +96,20 @@ final class MegatronArgsUpdate {
         if (to.pipeline() == 1 || to.virtual() == 1) {
             set("align_param_gather", PyBool.FALSE);
         }
+    }
+
+    /**
+     * The least data parallelism of a run: a stage's ranks are divided into groups for dense layers, and once more into groups
+     * for experts, so their number is a multiple of both sizes.
+     */
+    private static long copies(long dense, long experts) {
+        long rest = dense;
+        for (long common = experts; common != 0; ) {
+            long next = rest % common;
+            rest = common;
+            common = next;
+        }
+        return experts / rest;
     }
 
     /** What describes the stages; a pattern with pipes says everything, a Transformer has counts for its edge stages only. */

@@ -88,7 +88,7 @@ public final class Planner {
         }
         requireWhole(from);
         List<Fill> fills = model.fills().getOrDefault(target.name(), List.of());
-        Box sourceBox = Box.whole(from.shape());
+        Box sourceBox = copied(from.shape(), fills);
         for (Piece place : places) {
             Box box = place.box();
             long elements = box.elements();
@@ -114,7 +114,37 @@ public final class Planner {
             targetElements += elements;
             fillSlot(place.data());
         }
-        moves.add(new TensorMove(target.name(), target.shape(), from.pieces(), fills, places, from.replicas()));
+        moves.add(new TensorMove(
+                target.name(),
+                target.shape(),
+                cut(from.pieces(), from.shape(), sourceBox),
+                fills,
+                places,
+                cut(from.replicas(), from.shape(), sourceBox)));
+    }
+
+    /** The elements of the source that the target takes; fills take the place of rows that it does not. */
+    private static Box copied(Shape source, List<Fill> fills) {
+        Box whole = Box.whole(source);
+        long rows = fills.stream()
+                .mapToLong(fill -> fill.box().offset()[0])
+                .min()
+                .orElse(source.rank() == 0 ? 0 : source.size(0));
+        return source.rank() == 0 ? whole : Box.slice(source, 0, 0, Math.min(rows, source.size(0)));
+    }
+
+    /** The parts of pieces that lie in a box; the pieces themselves if it is the whole tensor. */
+    private static List<Piece> cut(List<Piece> pieces, Shape shape, Box box) {
+        if (box.equals(Box.whole(shape))) {
+            return pieces;
+        }
+        List<Piece> parts = new ArrayList<>();
+        for (Piece piece : pieces) {
+            piece.box()
+                    .intersect(box)
+                    .ifPresent(part -> parts.add(new Piece(part.offset().clone(), piece.view(part))));
+        }
+        return parts;
     }
 
     /** A chunk that is missing in a distributed checkpoint must not count as a source. */

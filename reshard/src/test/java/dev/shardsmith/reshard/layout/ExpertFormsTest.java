@@ -37,6 +37,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Experts in every form in which Megatron keeps them, divided among expert ranks and among tensor ranks of their own. */
@@ -243,6 +244,42 @@ class ExpertFormsTest {
         Path dense = convert(out, o -> o.expertTensor = OptionalInt.of(4));
         try (var folders = Files.list(dense.resolve("iter_0000001"))) {
             assertThat(folders).hasSize(16);
+        }
+    }
+
+    /** The bias of an expert's second layer is one per expert group, which has fewer ranks than the dense layers. */
+    @ParameterizedTest
+    @CsvSource({"2,2,1,GROUPED,2", "4,2,2,GROUPED,4", "4,4,2,SEQUENTIAL,8", "4,4,1,GROUPED,4"})
+    void biasesOfExpertsOnFewerTensorRanksComeBack(
+            int tensor, int expert, int expertTensor, ExpertForm form, int processes) throws Exception {
+        SampleSpec spec = new SampleSpec(
+                "E*", 16, 128, 4, 4, 4, 2, 16, 1, 16, 16, true, true, false, true, true, 4, 16, 0, true, DType.F32, 1);
+        Consumer<ConversionOptions.Builder> sizes = o -> {
+            o.tensor = OptionalInt.of(tensor);
+            o.expert = OptionalInt.of(expert);
+            o.expertTensor = OptionalInt.of(expertTensor);
+            o.experts = Optional.of(form);
+        };
+        Path out = sample(spec, sizes);
+        Path distributed = convert(out, o -> o.to = Optional.of(ModelView.Layout.TORCH_DIST));
+        Path again = convert(distributed, o -> {
+            sizes.accept(o);
+            o.to = Optional.of(ModelView.Layout.MEGATRON);
+        });
+        Path one = convert(again, o -> {
+            o.tensor = OptionalInt.of(1);
+            o.expert = OptionalInt.of(1);
+            o.expertTensor = OptionalInt.of(1);
+            o.experts = Optional.of(ExpertForm.GROUPED);
+        });
+        try (ModelView sample = SampleModel.of(spec);
+                ModelView view = Checkpoints.open(out, OpenOptions.defaults());
+                ModelView back = Checkpoints.open(one, OpenOptions.defaults())) {
+            assertThat(view.ranks()).hasSize(processes);
+            assertThat(view.state().args().orElseThrow().integer("world_size")).hasValue(processes);
+            assertThat(digests(back))
+                    .isEqualTo(digests(sample))
+                    .containsKey("decoder.layers.0.mlp.experts.linear_fc2.bias3");
         }
     }
 

@@ -133,6 +133,54 @@ class VocabularyConversionTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"ZERO", "REPEAT_LAST", "MEAN"})
+    void rowsThatAreSaidToBePaddingAreFilledLikeNewOnesAndNothingIsMadeOfThem(Fill.Mode mode) throws Exception {
+        int said = 90;
+        Path untold = runs.sample(spec(112), o -> {});
+        float[] stored = rows(untold);
+        for (int tensor : new int[] {1, 4}) {
+            for (int wanted : new int[] {96, 112, 120}) {
+                float[] filled = rows(runs.convert(untold, o -> {
+                    o.tensor = OptionalInt.of(tensor);
+                    o.vocabulary = OptionalLong.of(said);
+                    o.padVocabularyTo = OptionalLong.of(wanted);
+                    o.padFill = mode;
+                }));
+                assertThat(filled).hasSize(wanted * HIDDEN);
+                assertThat(Arrays.copyOf(filled, said * HIDDEN)).isEqualTo(Arrays.copyOf(stored, said * HIDDEN));
+                for (int at = said * HIDDEN; at < filled.length; at++) {
+                    double sum = 0;
+                    for (int row = 0; row < said; row++) {
+                        sum += stored[row * HIDDEN + at % HIDDEN];
+                    }
+                    float expected = switch (mode) {
+                        case ZERO -> 0f;
+                        case REPEAT_LAST -> stored[(said - 1) * HIDDEN + at % HIDDEN];
+                        case MEAN -> (float) (sum / said);
+                    };
+                    assertThat(filled[at]).isEqualTo(expected);
+                }
+            }
+        }
+    }
+
+    @Test
+    void storedPaddingIsCopiedWhereNobodyAsksForOther() throws Exception {
+        float[] stored = rows(padded);
+        float[] wider = rows(runs.convert(padded, o -> o.padVocabularyTo = OptionalLong.of(120)));
+        assertThat(Arrays.copyOf(wider, stored.length)).isEqualTo(stored);
+        float[] repeated = rows(runs.convert(padded, o -> {
+            o.padVocabularyTo = OptionalLong.of(120);
+            o.padFill = Fill.Mode.REPEAT_LAST;
+        }));
+        float[] last = Arrays.copyOfRange(stored, (REAL - 1) * HIDDEN, REAL * HIDDEN);
+        for (int row = REAL; row < 120; row++) {
+            assertThat(Arrays.copyOfRange(repeated, row * HIDDEN, (row + 1) * HIDDEN))
+                    .isEqualTo(last);
+        }
+    }
+
     @Test
     void aSizeThatWouldLoseRealRowsOrLeaveARestIsRefusedWithBothNumbers() {
         refused(o -> o.padVocabularyTo = OptionalLong.of(100), "asks for 100 vocabulary rows, but 101 are real");

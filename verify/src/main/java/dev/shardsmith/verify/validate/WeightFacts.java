@@ -17,6 +17,8 @@ final class WeightFacts {
     private final WeightModel model;
     private final Findings findings;
     private final Map<String, Fact> facts = new LinkedHashMap<>();
+    /** Whether linear layers have biases: of all of them, or by the layer's key where each kind has its own option. */
+    private final Map<String, Fact> biases = new LinkedHashMap<>();
 
     private WeightFacts(WeightModel model, Findings findings) {
         this.model = model;
@@ -30,6 +32,7 @@ final class WeightFacts {
         for (LayerWeights layer : model.layers().values()) {
             weights.layer(layer);
         }
+        weights.linearBias();
         weights.layerCount();
         return weights.facts;
     }
@@ -196,7 +199,17 @@ final class WeightFacts {
 
     private void bias(LayerWeights layer, String suffix) {
         boolean there = layer.has(suffix);
-        put("add_bias_linear", python(there), layer.prefix() + suffix + (there ? " is there" : " is not there"));
+        Fact fact = new Fact(
+                "add_bias_linear", python(there), layer.prefix() + suffix + (there ? " is there" : " is not there"));
+        put(biases, model.hasIndependentBiases() ? suffix : "", fact);
+    }
+
+    /** Where kinds of layer have biases of their own, one of them makes the model one with biases. */
+    private void linearBias() {
+        Optional<Fact> any = biases.values().stream()
+                .filter(fact -> fact.value().equals("True"))
+                .findFirst();
+        any.or(() -> biases.values().stream().findFirst()).ifPresent(fact -> facts.put(fact.field(), fact));
     }
 
     private void presence(LayerWeights layer, String suffix, String field) {
@@ -218,12 +231,17 @@ final class WeightFacts {
     }
 
     private void put(String field, String value, String evidence) {
-        Fact known = facts.putIfAbsent(field, new Fact(field, value, evidence));
-        if (known != null && !known.value().equals(value)) {
+        put(facts, field, new Fact(field, value, evidence));
+    }
+
+    private void put(Map<String, Fact> known, String key, Fact fact) {
+        Fact first = known.putIfAbsent(key, fact);
+        if (first != null && !first.value().equals(fact.value())) {
             findings.error(
                     "shape.differs",
-                    evidence,
-                    "%s is %s here, but %s says %s".formatted(field, value, known.evidence(), known.value()),
+                    fact.evidence(),
+                    "%s is %s here, but %s says %s"
+                            .formatted(fact.field(), fact.value(), first.evidence(), first.value()),
                     "");
         }
     }

@@ -28,14 +28,16 @@ final class WeightModel {
     private final TreeMap<Integer, TreeMap<Integer, LayerWeights>> predictions = new TreeMap<>();
     private final TreeMap<Integer, LayerWeights> predictionBlocks = new TreeMap<>();
     private final List<TreeSet<Integer>> stages;
+    private final boolean independentBiases;
 
-    private WeightModel(List<TreeSet<Integer>> stages) {
+    private WeightModel(List<TreeSet<Integer>> stages, boolean independentBiases) {
         this.stages = stages;
+        this.independentBiases = independentBiases;
     }
 
     /** The model in a checkpoint of Megatron's family. */
     static WeightModel of(ModelView view) {
-        WeightModel weights = new WeightModel(stages(view));
+        WeightModel weights = new WeightModel(stages(view), view.layout() == ModelView.Layout.HUGGINGFACE);
         view.tensors().values().forEach(weights::add);
         return weights;
     }
@@ -102,6 +104,11 @@ final class WeightModel {
     /** What a prediction block has besides its layers, by depth. */
     TreeMap<Integer, LayerWeights> predictionBlocks() {
         return predictionBlocks;
+    }
+
+    /** Whether attention and MLPs have biases independently of each other, as in NemotronH's config and not in Megatron. */
+    boolean hasIndependentBiases() {
+        return independentBiases;
     }
 
     /** Numbers of the layers that each stage holds, in model order; empty where a layout knows no stages. */

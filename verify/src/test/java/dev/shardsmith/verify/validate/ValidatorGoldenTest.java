@@ -78,6 +78,15 @@ class ValidatorGoldenTest {
         assertThat(validation.inferred()).isEqualTo(validation.saved()).isPresent();
     }
 
+    /** NemotronH has an option for the biases of MLPs and another for those of attention, and Megatron one for both. */
+    @Test
+    void biasesOfMlpsAndAttentionAreIndependentInNemotronH() throws Exception {
+        Path tree = TestData.path("hf-options", "nemotron_h_bias", "safetensors");
+        Validation validation = validate(tree, ValidateOptions.defaults());
+        assertThat(errors(validation)).isEmpty();
+        assertThat(validation.inferred()).isEqualTo(validation.saved()).isPresent();
+    }
+
     @Test
     void normsThatDifferBetweenRanksAreMeasured() throws Exception {
         Path tree = TestData.path("megatron-legacy", "with_optimizer_fp32main_tp2");

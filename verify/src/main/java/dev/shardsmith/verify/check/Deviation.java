@@ -71,6 +71,18 @@ record Deviation(
                 skipped);
     }
 
+    /** Two numbers whose bits differ, where none may. */
+    static Deviation ofBits(double left, double right, LayerRow.Place where) {
+        return new Deviation(
+                difference(left, right),
+                0,
+                Double.POSITIVE_INFINITY,
+                Math.max(Math.abs(left), Math.abs(right)),
+                0,
+                Optional.of(where),
+                0);
+    }
+
     private static double resolution(double[] allowed, double rms) {
         Arrays.sort(allowed);
         double middle = allowed.length == 0 ? 0 : allowed[allowed.length / 2];

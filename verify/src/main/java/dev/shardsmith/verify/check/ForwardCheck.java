@@ -151,9 +151,30 @@ public final class ForwardCheck {
                 new Output(new Output.Single(b), exact),
                 left.width(),
                 left.width());
-        Optional<String> explanation =
-                deviation.ok() ? Optional.empty() : Optional.of("the rows of the vocabulary differ");
-        return LayerRow.of(0, Optional.empty(), "embedding", deviation, explanation);
+        TableComparison tokens = TableComparison.ofTokens(left, right);
+        TableComparison positions = TableComparison.ofPositions(left, right);
+        Optional<String> explanation = Optional.empty();
+        if (!deviation.ok()) {
+            explanation = Optional.of("the rows of the vocabulary differ");
+        }
+        Optional<Deviation> token = deviation.ok() ? tokens.difference() : Optional.empty();
+        Optional<Deviation> position = deviation.ok() && token.isEmpty() ? positions.difference() : Optional.empty();
+        if (token.isPresent()) {
+            explanation = Optional.of("row %d of the vocabulary differs".formatted(row(token.get())));
+        } else if (position.isPresent()) {
+            explanation = Optional.of("row %d of the learned positions differs".formatted(row(position.get())));
+        }
+        LayerRow row = LayerRow.of(
+                0, Optional.empty(), "embedding", token.or(() -> position).orElse(deviation), explanation);
+        Optional<String> unmatched = tokens.unmatched(left, right, "rows of the vocabulary");
+        if (unmatched.isEmpty()) {
+            unmatched = positions.unmatched("learned positions");
+        }
+        return unmatched.map(row::doubted).orElse(row);
+    }
+
+    private static int row(Deviation difference) {
+        return difference.where().orElseThrow().token();
     }
 
     private static int rows(LayeredModel model) {
@@ -205,7 +226,11 @@ public final class ForwardCheck {
         Deviation deviation = head.run(backend, input(index), options.batch(), ahead);
         Optional<String> explanation =
                 deviation.ok() ? Optional.empty() : Optional.of("the final norm or rows of the head differ");
-        return LayerRow.of(index, Optional.empty(), "head", deviation, explanation);
+        LayerRow row = LayerRow.of(index, Optional.empty(), "head", deviation, explanation);
+        return TableComparison.ofHeads(left, right)
+                .unmatched(left, right, "rows of the head")
+                .map(row::doubted)
+                .orElse(row);
     }
 
     private float[] input(int index) {

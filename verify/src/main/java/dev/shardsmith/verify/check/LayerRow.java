@@ -69,6 +69,24 @@ public record LayerRow(
                 deviation.ok() && !deviation.isConclusive() ? Optional.of(doubt(deviation)) : explanation);
     }
 
+    /** The same, which proves less than all if no difference was found. */
+    LayerRow doubted(String reason) {
+        return verdict == Verdict.SAME
+                ? new LayerRow(
+                        index,
+                        layer,
+                        kind,
+                        maxAbs,
+                        bound,
+                        size,
+                        resolution,
+                        Verdict.INCONCLUSIVE,
+                        where,
+                        skipped,
+                        Optional.of(reason))
+                : this;
+    }
+
     private static String doubt(Deviation deviation) {
         return deviation.resolution() == Double.POSITIVE_INFINITY
                 ? "the results are all zero or no numbers, which proves nothing"

@@ -15,12 +15,14 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.RankShard;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Remainder;
+import dev.shardsmith.verify.forward.VocabularySize;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 
 /**
@@ -47,17 +49,22 @@ public final class CheckpointModels {
             NamedWeights weights = HuggingFaceFolder.open(view.path(), view.files());
             LayeredModel model = HuggingFaceModels.of(settings, weights);
             return model.withRemainder(
-                    Leftovers.of(List.of(weights), model.remainder().copies()));
+                            Leftovers.of(List.of(weights), model.remainder().copies()))
+                    .withVocabulary(vocabulary(settings, 1));
         }
         List<Remainder.Copy> copies = new ArrayList<>();
         List<NamedWeights> ranks = ranks(view, copies);
         NamedWeights first = ranks.get(0);
         if (first.has("embedding.word_embeddings.weight")) {
             return MegatronModels.of(settings, ranks, view.parallelism().expertTensor())
-                    .withRemainder(Leftovers.of(ranks, copies));
+                    .withRemainder(Leftovers.of(ranks, copies))
+                    .withVocabulary(
+                            vocabulary(settings, ranks.size() * multiple(settings, "make_vocab_size_divisible_by")));
         }
         if (first.has("backbone.embedding.weight")) {
-            return MambaSsmModels.of(settings, ranks).withRemainder(Leftovers.of(ranks, copies));
+            return MambaSsmModels.of(settings, ranks)
+                    .withRemainder(Leftovers.of(ranks, copies))
+                    .withVocabulary(vocabulary(settings, multiple(settings, "pad_vocab_size_multiple")));
         }
         throw CheckpointException.of(
                 Kind.UNSUPPORTED,
@@ -65,6 +72,15 @@ public final class CheckpointModels {
                 "no forward pass is known for a checkpoint of layout "
                         + view.layout().id() + " with tensors such as "
                         + first.names().stream().findFirst().orElse("none"));
+    }
+
+    private static long multiple(Settings settings, String option) {
+        return Math.max(1, settings.integerOr(1, option));
+    }
+
+    private static VocabularySize vocabulary(Settings settings, long multiple) {
+        int real = settings.integerOr(0, "vocab_size");
+        return new VocabularySize(real > 0 ? OptionalInt.of(real) : OptionalInt.empty(), multiple);
     }
 
     /** For each tensor-parallel rank what it holds over all pipeline stages and expert ranks. */

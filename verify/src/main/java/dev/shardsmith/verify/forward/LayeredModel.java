@@ -20,6 +20,7 @@ import java.util.stream.Stream;
  * @param finalNorm in front of the head
  * @param head rows of the vocabulary, rank after rank; each [rows, width]
  * @param logitScale factor of the logits
+ * @param vocabularySize which rows of the vocabulary mean something
  * @param remainder what the checkpoint holds besides
  */
 public record LayeredModel(
@@ -32,6 +33,7 @@ public record LayeredModel(
         Optional<PreNorm> finalNorm,
         List<WeightSource> head,
         float logitScale,
+        VocabularySize vocabularySize,
         Remainder remainder) {
     private static final int HEAD_ROWS = 8192;
 
@@ -54,13 +56,40 @@ public record LayeredModel(
                 finalNorm,
                 head,
                 logitScale,
+                VocabularySize.UNKNOWN,
                 Remainder.NONE);
     }
 
     /** The same of a checkpoint that holds more. */
     public LayeredModel withRemainder(Remainder rest) {
         return new LayeredModel(
-                width, embedding, positions, embeddingScale, blocks, predictors, finalNorm, head, logitScale, rest);
+                width,
+                embedding,
+                positions,
+                embeddingScale,
+                blocks,
+                predictors,
+                finalNorm,
+                head,
+                logitScale,
+                vocabularySize,
+                rest);
+    }
+
+    /** The same, of whose vocabulary more is known. */
+    public LayeredModel withVocabulary(VocabularySize size) {
+        return new LayeredModel(
+                width,
+                embedding,
+                positions,
+                embeddingScale,
+                blocks,
+                predictors,
+                finalNorm,
+                head,
+                logitScale,
+                size,
+                remainder);
     }
 
     /** The same with more that acts on its tokens. */
@@ -75,6 +104,7 @@ public record LayeredModel(
                 finalNorm,
                 head,
                 logitScale,
+                vocabularySize,
                 remainder);
     }
 
@@ -92,6 +122,7 @@ public record LayeredModel(
                 finalNorm.map(norm -> norm.mapped(map.under("final_norm."))),
                 head.stream().map(shard -> map.of("head.weight", shard)).toList(),
                 logitScale,
+                vocabularySize,
                 remainder);
     }
 
@@ -107,6 +138,7 @@ public record LayeredModel(
                 finalNorm,
                 head,
                 logitScale,
+                vocabularySize,
                 remainder);
     }
 

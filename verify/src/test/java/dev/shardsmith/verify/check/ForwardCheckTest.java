@@ -4,8 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.shardsmith.testdata.Cases;
 import dev.shardsmith.verify.forward.LayeredModel;
+import dev.shardsmith.verify.forward.VocabularySize;
+import dev.shardsmith.verify.forward.WeightSource;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
@@ -55,6 +60,85 @@ final class ForwardCheckTest {
                 .containsExactly("moe");
         assertThat(damaged(model, "decoder.layers.1.self_attention.linear_qkv.weight"))
                 .containsExactly("attention");
+    }
+
+    @Test
+    void everyRowOfTheVocabularyIsComparedWhetherAnyTokenTakesItOrNot() throws Exception {
+        HybridModel model = new HybridModel(Cases.random(6), vocabularyOf(4096));
+        String name = "embedding.word_embeddings.weight";
+        for (int row : new int[] {1, 777, 2047, 2048, 4095}) {
+            List<Map<String, Grid>> shards = model.shards(2);
+            Map<String, Grid> own = shards.get(row / 2048);
+            own.put(name, own.get(name).with(row % 2048 * 16 + 5, 0.5f));
+            LayerRow embedding =
+                    check(model.model(1), model.model(shards)).rows().get(0);
+            assertThat(embedding.verdict()).isEqualTo(LayerRow.Verdict.DIFFERENT);
+            assertThat(embedding.where().orElseThrow().channel()).isEqualTo(5);
+        }
+    }
+
+    @Test
+    void everyLearnedPositionIsComparedAlsoBeyondTheLongestSequenceThatIsRun() throws Exception {
+        HybridModel model = new HybridModel(Cases.random(7), vocabularyOf(32));
+        Grid places = Grid.normal(Cases.random(8), 300, 16, 1, 0);
+        assertThat(check(positioned(model, places), positioned(model, places)).ok())
+                .isTrue();
+        CheckReport damaged = check(positioned(model, places), positioned(model, places.with(299 * 16, 0.5f)));
+        assertThat(damaged.rows().get(0).explanation()).contains("row 299 of the learned positions differs");
+        assertThat(damaged.different()).isEqualTo(1);
+        CheckReport shorter = check(positioned(model, places), positioned(model, first(places, 200)));
+        assertThat(shorter.rows().get(0).verdict()).isEqualTo(LayerRow.Verdict.INCONCLUSIVE);
+        assertThat(shorter.rows().get(0).explanation().orElseThrow())
+                .startsWith("100 learned positions on one side only");
+    }
+
+    @Test
+    void rowsOfTheVocabularyOnOneSideOnlyProveNothingUnlessTheyArePadding() throws Exception {
+        HybridModel model = new HybridModel(Cases.random(9), vocabularyOf(64));
+        List<Map<String, Grid>> cut = model.shards(1);
+        for (String name : List.of("embedding.word_embeddings.weight", "output_layer.weight")) {
+            cut.get(0).computeIfPresent(name, (key, grid) -> first(grid, 40));
+        }
+        LayeredModel whole = model.model(2);
+        LayeredModel shorter = model.model(cut);
+        for (CheckReport report : List.of(check(whole, shorter), check(shorter, whole))) {
+            assertThat(report.different()).isZero();
+            assertThat(report.rows().stream().filter(row -> !row.ok()))
+                    .extracting(LayerRow::kind)
+                    .containsExactly("embedding", "head");
+            assertThat(report.rows().get(0).verdict()).isEqualTo(LayerRow.Verdict.INCONCLUSIVE);
+            assertThat(report.rows().get(0).explanation().orElseThrow())
+                    .startsWith("24 rows of the vocabulary on one side only");
+        }
+        assertThat(check(whole.withVocabulary(new VocabularySize(OptionalInt.of(40), 1)), shorter)
+                        .ok())
+                .isTrue();
+        assertThat(check(whole.withVocabulary(new VocabularySize(OptionalInt.of(41), 1)), shorter)
+                        .ok())
+                .isFalse();
+        assertThat(check(whole.withVocabulary(new VocabularySize(OptionalInt.empty(), 32)), shorter)
+                        .ok())
+                .isTrue();
+        assertThat(check(whole.withVocabulary(new VocabularySize(OptionalInt.empty(), 16)), shorter)
+                        .ok())
+                .isFalse();
+    }
+
+    private static HybridModel.Sizes vocabularyOf(int rows) {
+        return new HybridModel.Sizes(
+                "-", 16, 8, 4, 4, 8, 8, 4, 8, 16, 4, rows, true, false, false, false, false, false);
+    }
+
+    private static LayeredModel positioned(HybridModel model, Grid places) throws Exception {
+        return model.model(1).with(Optional.of(WeightSource.of(places.values())), List.of());
+    }
+
+    private static Grid first(Grid grid, int rows) {
+        return new Grid(rows, grid.columns(), Arrays.copyOf(grid.values(), rows * grid.columns()));
+    }
+
+    private static CheckReport check(LayeredModel left, LayeredModel right) throws Exception {
+        return new ForwardCheck(CheckBackend.get(), left, right, CheckOptions.DEFAULT).run(row -> {});
     }
 
     /** The kinds of the rows that differ when one rank's tensor is halved. */

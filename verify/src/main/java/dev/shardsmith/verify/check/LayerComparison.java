@@ -15,7 +15,7 @@ import java.util.Optional;
  * The comparison of one layer of two models.
  *
  * <p>First a close look: {@value #CLOSE_TOKENS} tokens in double precision, whose rounding errors are a billion times smaller
- * than those of single precision, so that what they explain is smaller than any damage. Every expert takes part. Then all tokens on the device, for what
+ * than those of single precision, so that what they explain is smaller than any damage. Every expert takes part, with a token and its opposite. Then all tokens on the device, for what
  * shows only along a sequence.
  *
  * @param device what all tokens are run on
@@ -36,9 +36,17 @@ record LayerComparison(ForwardBackend device, int width) {
         return PRECISE;
     }
 
-    /** The first tokens of an input, as many as the close look takes. */
+    /**
+     * The first tokens of an input and then the same with the opposite sign, as many as the close look takes: of two opposite
+     * inputs, one is on the side of zero where an activation is not silent.
+     */
     static float[] closeInput(float[] input, int width) {
-        return Arrays.copyOf(input, Math.min(input.length, CLOSE_TOKENS * width));
+        int half = Math.min(input.length, CLOSE_TOKENS / 2 * width);
+        float[] both = Arrays.copyOf(input, 2 * half);
+        for (int i = 0; i < half; i++) {
+            both[half + i] = -input[i];
+        }
+        return both;
     }
 
     /**

@@ -81,7 +81,7 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
                 choice[e] = scored[e] + choiceBias[e];
             }
             if (scores == Scores.DEALT) {
-                deal(choice, t, Math.min(tokens, experts), weights);
+                deal(choice, t, Math.max(1, tokens / 2), weights);
                 continue;
             }
             double gap = dropWeakGroups(choice);
@@ -94,9 +94,10 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
         return new Choice(weights, experts, ambiguous, weightError);
     }
 
-    /** Every expert gets a token or more. */
-    private void deal(double[] choice, int token, int hands, double[] weights) {
-        for (int e = token % hands; e < choice.length; e += hands) {
+    /** Every expert gets the same tokens, or more, of the first and of the second half of all: what it does for opposite ones is seen. */
+    private void deal(double[] choice, int token, int half, double[] weights) {
+        int hands = Math.min(half, choice.length);
+        for (int e = token % half % hands; e < choice.length; e += hands) {
             weights[token * choice.length + e] = scale * choice[e];
         }
     }

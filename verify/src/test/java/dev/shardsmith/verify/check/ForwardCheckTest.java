@@ -6,6 +6,7 @@ import dev.shardsmith.testdata.Cases;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.VocabularySize;
 import dev.shardsmith.verify.forward.WeightSource;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -122,6 +123,36 @@ final class ForwardCheckTest {
         assertThat(check(whole.withVocabulary(new VocabularySize(OptionalInt.empty(), 16)), shorter)
                         .ok())
                 .isFalse();
+    }
+
+    @Test
+    void noHiddenChannelOfManyExpertsIsSilent() throws Exception {
+        int experts = 64;
+        HybridModel.Sizes sizes = new HybridModel.Sizes(
+                "E", 16, 8, 4, 4, 8, 8, 4, 8, 8, experts, 32, false, false, false, false, false, false);
+        HybridModel model = new HybridModel(Cases.random(10), sizes);
+        CheckOptions brief = new CheckOptions(1, 8, 0, layer -> true, Optional.empty());
+        List<String> unseen = new ArrayList<>();
+        for (int expert = 0; expert < experts; expert++) {
+            List<Map<String, Grid>> shards = model.shards(1);
+            int row = expert % 8;
+            shards.get(0)
+                    .computeIfPresent(
+                            "decoder.layers.0.mlp.experts.local_experts." + expert + ".linear_fc1.weight",
+                            (name, grid) -> withoutRow(grid, row));
+            CheckReport report =
+                    new ForwardCheck(CheckBackend.get(), model.model(1), model.model(shards), brief).run(each -> {});
+            if (report.ok()) {
+                unseen.add("expert " + expert + ", row " + row);
+            }
+        }
+        assertThat(unseen).isEmpty();
+    }
+
+    private static Grid withoutRow(Grid grid, int row) {
+        float[] values = grid.values().clone();
+        Arrays.fill(values, row * grid.columns(), (row + 1) * grid.columns(), 0);
+        return new Grid(grid.rows(), grid.columns(), values);
     }
 
     private static HybridModel.Sizes vocabularyOf(int rows) {

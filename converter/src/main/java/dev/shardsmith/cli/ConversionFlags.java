@@ -54,7 +54,6 @@ final class ConversionFlags {
             Flags.value("conv1d-naming", "keep|old|new", "spelling of conv1d.weight (old) or conv1d_weight (new)"),
             Flags.value("tie", "keep|drop|materialise", "what becomes of an output layer tied to the embedding"),
             Flags.value("max-shard-size", "SIZE", "largest file of a Hugging Face folder, such as 4G"),
-            Flags.value("iteration", "N", "iteration to take from the source"),
             Flags.flag("reset-iterations", "set iteration and consumed samples to 0"),
             Flags.value("set", "NAME=VALUE", "set a field of the saved arguments; may be repeated"),
             Flags.value(

@@ -158,8 +158,9 @@ final class ConvertCommand implements Command {
             } else {
                 report.print(out);
                 report.printUneven(out);
-                out.line("%-10s %s of buffers for %d workers"
-                        .formatted("memory", ByteSize.format(options.memory()), options.workers()));
+                out.field(
+                        "memory",
+                        "%s of buffers for %d workers".formatted(ByteSize.format(options.memory()), options.workers()));
             }
             return ExitCode.OK;
         }

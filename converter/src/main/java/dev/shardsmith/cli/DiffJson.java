@@ -10,6 +10,7 @@ import dev.shardsmith.verify.diff.TensorDiff;
 import dev.shardsmith.verify.diff.ValuesPerElement;
 import dev.shardsmith.verify.diff.WorstElement;
 import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 
 /** The JSON document of a comparison. */
@@ -34,15 +35,8 @@ final class DiffJson {
             tensor(json, diff);
         }
         json.writeEndArray();
-        json.writeArrayFieldStart("state");
-        for (StateDifference difference : result.state()) {
-            json.writeStartObject();
-            json.writeStringField("path", difference.path());
-            json.writeStringField("left", difference.left());
-            json.writeStringField("right", difference.right());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
+        places(json, "forms", result.forms());
+        places(json, "state", result.state());
         json.writeArrayFieldStart("notes");
         for (String note : result.notes()) {
             json.writeString(note);
@@ -51,6 +45,18 @@ final class DiffJson {
         json.writeArrayFieldStart("ignored");
         for (String ignored : result.ignored()) {
             json.writeString(ignored);
+        }
+        json.writeEndArray();
+    }
+
+    private static void places(JsonGenerator json, String field, List<StateDifference> places) throws IOException {
+        json.writeArrayFieldStart(field);
+        for (StateDifference difference : places) {
+            json.writeStartObject();
+            json.writeStringField("path", difference.path());
+            json.writeStringField("left", difference.left());
+            json.writeStringField("right", difference.right());
+            json.writeEndObject();
         }
         json.writeEndArray();
     }

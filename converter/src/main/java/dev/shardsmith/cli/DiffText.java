@@ -45,7 +45,8 @@ final class DiffText {
             out.line();
         }
         notes(out, result);
-        state(out, result.state());
+        places(out, "tensors without elements to compare differ in", "", result.forms());
+        places(out, "other state differs in", " (this does not count)", result.state());
         result.ignored().forEach(ignored -> out.line("left out: " + ignored));
         String verdict = result.same() ? out.ink(Ink.GREEN, "same") : out.ink(Ink.RED, "different");
         out.paragraph("%s: %s, %s (%s)"
@@ -154,11 +155,11 @@ final class DiffText {
         return place.map(found -> found.file() + " at byte " + found.offset()).orElse("");
     }
 
-    private static void state(Out out, List<StateDifference> state) {
+    private static void places(Out out, String what, String weight, List<StateDifference> state) {
         if (state.isEmpty()) {
             return;
         }
-        out.line("other state differs in %s (this does not count):".formatted(Count.of(state.size(), "place")));
+        out.line("%s %s%s:".formatted(what, Count.of(state.size(), "place"), weight));
         List<StateDifference> shown = new ArrayList<>(state.subList(0, Math.min(MOST_STATE, state.size())));
         for (StateDifference difference : shown) {
             out.paragraph("  %s: %s / %s"

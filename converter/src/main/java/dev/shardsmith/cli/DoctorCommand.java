@@ -56,7 +56,7 @@ final class DoctorCommand implements Command {
         if (line.has("json")) {
             out.json(name(), ExitCode.OK.status(), json -> write(json, facts));
         } else {
-            facts.forEach((name, fact) -> out.line("%-12s %s".formatted(name, fact)));
+            facts.forEach((name, fact) -> out.field(12, name, fact));
         }
         return ExitCode.OK;
     }

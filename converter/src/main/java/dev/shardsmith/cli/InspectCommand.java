@@ -55,7 +55,6 @@ final class InspectCommand implements Command {
                         "tp=4,pp=2,dp=8",
                         "show what each rank of a training job of these sizes would hold; also vpp, ep, etp, cp and "
                                 + "memory, the GiB of one GPU"),
-                Flags.value("iteration", "N", "iteration to take instead of the one that the tracker names"),
                 Flags.workers("threads for --stats"));
     }
 

@@ -49,7 +49,7 @@ final class InspectText {
     void summary() {
         line("path", view.path().toString());
         line("layout", view.layout().id() + (view.description().isEmpty() ? "" : ": " + view.description()));
-        line("family", view.family().id());
+        line("family", family());
         line("parallel", view.parallelism().toString());
         view.pattern().ifPresent(pattern -> {
             List<String> strip = strip(pattern);
@@ -191,6 +191,13 @@ final class InspectText {
     void objects(List<ObjectTree.Entry> entries) {
         out.line();
         entries.forEach(entry -> out.line(entry.path() + " = " + entry.text()));
+    }
+
+    /** Hugging Face's own name of a model, where its tensors are shown by Megatron's. */
+    private String family() {
+        return view.family() == ModelView.Family.MEGATRON && view.layout() == ModelView.Layout.HUGGINGFACE
+                ? view.config().getOrDefault("model_type", "nemotron_h") + " (by Megatron's names)"
+                : view.family().id();
     }
 
     private void line(String name, String text) {

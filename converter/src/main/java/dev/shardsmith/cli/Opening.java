@@ -21,6 +21,7 @@ final class Opening {
                     "layout",
                     "megatron|torch_dist|mamba_ssm|huggingface|safetensors|pt",
                     "take the checkpoint for this layout instead of looking at its content"),
+            Flags.value("iteration", "N", "iteration to take instead of the one that the tracker names"),
             Flags.value(
                     "file-pattern",
                     "PATTERN",

@@ -51,7 +51,12 @@ final class Out {
 
     /** Prints a name and what is to be said under it, broken to the width of the terminal; further lines stand below the first. */
     void field(String name, String text) {
-        String front = "%-10s ".formatted(name);
+        field(10, name, text);
+    }
+
+    /** As {@link #field(String, String)}, with the text behind names of another width. */
+    void field(int width, String name, String text) {
+        String front = name + " ".repeat(Math.max(0, width - name.length()) + 1);
         String blank = " ".repeat(front.length());
         for (String part : Wrapping.parts(text, terminal.tableColumns() - front.length())) {
             line(front + part);

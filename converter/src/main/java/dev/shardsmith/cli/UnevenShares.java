@@ -50,18 +50,19 @@ final class UnevenShares {
     void print(Out out) {
         for (Group group : groups.subList(0, Math.min(MOST_TOLD, groups.size()))) {
             boolean one = group.tensors().size() == 1;
-            out.line("%-10s %s %s, %s"
-                    .formatted(
-                            "uneven",
-                            one ? group.tensors().get(0) : group.names(),
-                            group.shares().shape(),
-                            group.shares().axis().getAsInt() == 0 ? "rows" : "columns"));
+            out.field(
+                    "uneven",
+                    "%s %s, %s"
+                            .formatted(
+                                    one ? group.tensors().get(0) : group.names(),
+                                    group.shares().shape(),
+                                    group.shares().axis().getAsInt() == 0 ? "rows" : "columns"));
             for (String file : group.shares().boxes().keySet()) {
-                out.line("%-10s   %s: %s".formatted("", file, ranges(group.shares(), file)));
+                out.field("", "  %s: %s".formatted(file, ranges(group.shares(), file)));
             }
         }
         if (groups.size() > MOST_TOLD) {
-            out.line("%-10s and %d more; --json lists all".formatted("uneven", groups.size() - MOST_TOLD));
+            out.field("uneven", "and %d more; --json lists all".formatted(groups.size() - MOST_TOLD));
         }
     }
 

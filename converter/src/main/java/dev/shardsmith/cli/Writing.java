@@ -47,20 +47,19 @@ final class Writing {
                 : "";
         long all = report.bytesWritten() + report.bytesResumed();
         if (report.bytesResumed() > 0) {
-            out.line("%-10s %s of %s were done"
-                    .formatted("resumed", ByteSize.format(report.bytesResumed()), ByteSize.format(all)));
+            out.field(
+                    "resumed",
+                    "%s of %s were done".formatted(ByteSize.format(report.bytesResumed()), ByteSize.format(all)));
         }
-        String time = String.format(Locale.ROOT, "%.2f s", report.seconds());
-        out.line(
-                switch (report.outcome()) {
-                    case PUBLISHED ->
-                        "%-10s %s in %s%s: %s"
-                                .formatted("written", ByteSize.format(report.bytesWritten()), time, rate, destination);
-                    case PART_DONE ->
-                        "%-10s %s in %s%s; another task publishes %s"
-                                .formatted(
-                                        "part done", ByteSize.format(report.bytesWritten()), time, rate, destination);
-                    case ALREADY_PUBLISHED -> "%-10s an earlier run had finished %s".formatted("complete", destination);
-                });
+        String done = "%s in %s%s"
+                .formatted(
+                        ByteSize.format(report.bytesWritten()),
+                        String.format(Locale.ROOT, "%.2f s", report.seconds()),
+                        rate);
+        switch (report.outcome()) {
+            case PUBLISHED -> out.field("written", done + ": " + destination);
+            case PART_DONE -> out.field("part done", done + "; another task publishes " + destination);
+            case ALREADY_PUBLISHED -> out.field("complete", "an earlier run had finished " + destination);
+        }
     }
 }

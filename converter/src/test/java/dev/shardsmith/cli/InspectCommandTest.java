@@ -176,4 +176,23 @@ final class InspectCommandTest {
         }
         return expected;
     }
+
+    @Test
+    void everyCommandThatOpensCheckpointsTakesTheIteration() {
+        for (Command command : Commands.all()) {
+            boolean opens = command.options().hasLongOption("layout");
+            assertThat(command.options().hasLongOption("iteration"))
+                    .as(command.name())
+                    .isEqualTo(opens);
+        }
+    }
+
+    @Test
+    void aHuggingFaceFolderIsCalledByItsOwnName() {
+        CommandRun run = CommandRun.of(
+                "inspect",
+                TestData.path("hf-options/nemotron_h_latent/safetensors").toString());
+
+        assertThat(run.lines()).contains("family     nemotron_h (by Megatron's names)");
+    }
 }

@@ -3,11 +3,11 @@ package dev.shardsmith.reshard.layout;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
-import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.safetensors.SafetensorsEntry;
 import dev.shardsmith.formats.safetensors.SafetensorsFile;
 import dev.shardsmith.formats.safetensors.SafetensorsFile.TrailingBytes;
@@ -16,16 +16,20 @@ import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.formats.torch.TorchTensor;
 import dev.shardsmith.reshard.view.ModelViewBuilder;
 import dev.shardsmith.reshard.view.OpaqueItem;
+import dev.shardsmith.reshard.view.PlainValues;
+import dev.shardsmith.reshard.view.TensorForm;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The named tensors of a set of files with weights, PyTorch's or safetensors.
@@ -36,6 +40,8 @@ import java.util.Optional;
  * @param others names of what the files hold besides
  * @param unreadable names of tensors of types that are not known, with the reason
  * @param warnings what else the user has to know
+ * @param forms what the elements of tensors do not tell, by name
+ * @param values what each PyTorch file holds besides tensors
  */
 record WeightFiles(
         Map<String, StoredTensor> tensors,
@@ -43,7 +49,9 @@ record WeightFiles(
         Map<String, Path> owners,
         List<String> others,
         Map<String, String> unreadable,
-        List<String> warnings) {
+        List<String> warnings,
+        Map<String, TensorForm> forms,
+        List<PlainValues.Source> values) {
     /** Where in its file a tensor's bytes begin, which two names may share; {@code part} where the bytes are in memory. */
     private record Place(String part, long offset, Shape shape) {
         static Place of(StoredTensor data) {
@@ -81,6 +89,8 @@ record WeightFiles(
                 new LinkedHashMap<>(),
                 new ArrayList<>(),
                 new LinkedHashMap<>(),
+                new ArrayList<>(),
+                new LinkedHashMap<>(),
                 new ArrayList<>());
         for (Path path : files) {
             if (SafetensorsFile.looksLike(pool.file(path))) {
@@ -107,6 +117,8 @@ record WeightFiles(
         tellUnreadable(view);
         others.forEach(name -> view.addItem(new OpaqueItem(name, List.of(new PyStr(name)), Optional.empty())));
         sharedWith.forEach(view::addShared);
+        forms.forEach(view::addForm);
+        values.forEach(view::addValues);
     }
 
     /** Tensors that cannot be read are missing to a conversion, and no reason not to look at the others. */
@@ -143,9 +155,14 @@ record WeightFiles(
     private void addTorch(FilePool pool, Path path) throws IOException {
         TorchFile file = TorchFile.open(pool, path);
         others.addAll(NonTensors.of(file));
+        values.add(() -> values(file));
         Map<Place, String> places = new HashMap<>();
         for (NamedTensor tensor : file.tensors()) {
             Optional<StoredTensor> data = plain(tensor.tensor());
+            Optional<TensorForm> form = TensorForms.of(file, tensor.tensor(), data.isPresent());
+            if (form.isPresent()) {
+                forms.putIfAbsent(tensor.name(), form.get());
+            }
             if (data.isEmpty()) {
                 others.add(tensor.name());
                 warnings.add(leftOut(tensor));
@@ -168,6 +185,12 @@ record WeightFiles(
         }
     }
 
+    private static PlainValues values(TorchFile file) {
+        Set<PyValue> nodes = Collections.newSetFromMap(new IdentityHashMap<>());
+        file.tensors().forEach(tensor -> nodes.add(tensor.node()));
+        return new PlainValues(file.root(), nodes);
+    }
+
     /** True for the same elements of the same bytes. */
     private static boolean isSame(StoredTensor one, StoredTensor other) {
         return one.dtype() == other.dtype()
@@ -179,10 +202,9 @@ record WeightFiles(
 
     private static String leftOut(NamedTensor named) {
         TorchTensor tensor = named.tensor();
-        String kind = tensor.kind().name().toLowerCase(Locale.ROOT);
-        String type = tensor.dtype().map(DType::shortName).orElse("unknown type");
-        return named.name() + " is left out: " + (kind.startsWith("u") ? "an " : "a ") + kind + " tensor, " + type + " "
-                + tensor.shape() + ", without elements that can be read one by one";
+        String kind = TensorForms.kind(tensor);
+        return named.name() + " is left out: " + (kind.startsWith("u") ? "an " : "a ") + kind + " tensor, "
+                + TensorForms.type(tensor) + " " + tensor.shape() + ", without elements that can be read one by one";
     }
 
     private static Optional<StoredTensor> plain(TorchTensor tensor) {

@@ -95,6 +95,8 @@ public final class ModelView implements Closeable {
     private final List<String> conflicts;
     private final List<OpaqueItem> items;
     private final Map<String, String> shared;
+    private final Map<String, TensorForm> forms;
+    private final List<PlainValues.Source> values;
     private final Function<String, List<PyValue>> paths;
     private final FilePool files;
 
@@ -121,6 +123,8 @@ public final class ModelView implements Closeable {
         this.conflicts = List.copyOf(parts.conflicts);
         this.items = List.copyOf(parts.items);
         this.shared = new LinkedHashMap<>(parts.shared);
+        this.forms = new LinkedHashMap<>(parts.forms);
+        this.values = List.copyOf(parts.values);
         this.paths = parts.paths;
         this.files = parts.files;
     }
@@ -233,6 +237,16 @@ public final class ModelView implements Closeable {
     /** Names of tensors that lie on the very bytes of another, with that other's name. */
     public Map<String, String> shared() {
         return shared;
+    }
+
+    /** What the elements of tensors do not tell, by name: of quantized tensors, and of those that are not in {@link #tensors()}. */
+    public Map<String, TensorForm> forms() {
+        return forms;
+    }
+
+    /** What files of named tensors hold besides them, one for each file. */
+    public List<PlainValues.Source> values() {
+        return values;
     }
 
     /** Where a tensor lies in the nested state dict: keys (strings) and positions in lists (ints). */

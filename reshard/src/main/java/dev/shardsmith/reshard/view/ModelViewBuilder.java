@@ -31,6 +31,8 @@ public final class ModelViewBuilder {
     final List<String> conflicts = new ArrayList<>();
     final List<OpaqueItem> items = new ArrayList<>();
     final Map<String, String> shared = new LinkedHashMap<>();
+    final Map<String, TensorForm> forms = new LinkedHashMap<>();
+    final List<PlainValues.Source> values = new ArrayList<>();
     Function<String, List<PyValue>> paths = name -> List.of(new PyStr(name));
     ModelView.Family family = ModelView.Family.PLAIN;
     String description = "";
@@ -173,6 +175,18 @@ public final class ModelViewBuilder {
     /** Adds the name of a tensor that lies on the very bytes of another. */
     public ModelViewBuilder addShared(String name, String other) {
         shared.put(name, other);
+        return this;
+    }
+
+    /** Adds what the elements of a tensor do not tell. */
+    public ModelViewBuilder addForm(String name, TensorForm form) {
+        forms.put(name, form);
+        return this;
+    }
+
+    /** Adds what a file of named tensors holds besides them. */
+    public ModelViewBuilder addValues(PlainValues.Source source) {
+        values.add(source);
         return this;
     }
 

@@ -65,10 +65,13 @@ public final class CheckpointDiff {
         try (OrderedWork work = new OrderedWork(options.workers())) {
             List<TensorDiff> both = tensorsOnBothSides(left.tensors(), partners, work);
             List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
-            List<TensorDiff> tensors = ModelOrder.merge(left.tensors().keySet(), both, unpaired);
+            FormDiff forms = FormDiff.of(left, right, options);
+            List<TensorDiff> tensors =
+                    forms.applyTo(ModelOrder.merge(left.tensors().keySet(), both, unpaired));
             List<StateDifference> state = StateDiff.of(left, right, alignment);
             List<String> notes = alignment.note().map(List::of).orElse(List.of());
-            return new DiffResult(tensors, state, notes, ignored(left, right), bytes(left));
+            return new DiffResult(
+                    tensors, forms.ofOthers(left, right), state, notes, ignored(left, right), bytes(left));
         }
     }
 

@@ -6,6 +6,7 @@ import dev.shardsmith.formats.pickle.PyBytes;
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyFloat;
+import dev.shardsmith.formats.pickle.PyGlobal;
 import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyNone;
@@ -16,13 +17,17 @@ import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.ModelState;
+import dev.shardsmith.reshard.view.PlainValues;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 
@@ -41,6 +46,7 @@ public final class StateTree {
 
     private final Map<PyValue, StoredTensor> tensors;
     private final boolean digests;
+    private final Set<PyValue> skipped;
     private final IdentityHashMap<PyValue, String> places = new IdentityHashMap<>();
     private final Deque<Node> open = new ArrayDeque<>();
     private final List<Leaf> leaves = new ArrayList<>();
@@ -55,19 +61,20 @@ public final class StateTree {
 
     private record Node(String path, PyValue value) {}
 
-    private StateTree(Map<PyValue, StoredTensor> tensors, boolean digests) {
+    private StateTree(Map<PyValue, StoredTensor> tensors, boolean digests, Set<PyValue> skipped) {
         this.tensors = tensors;
         this.digests = digests;
+        this.skipped = skipped;
     }
 
     /** All values; tensors are described by type and shape. */
     public static List<Leaf> outline(ModelState state) throws IOException {
-        return new StateTree(state.tensors(), false).flatten(roots(state));
+        return new StateTree(state.tensors(), false, Set.of()).flatten(roots(state));
     }
 
     /** All values; tensors are described by type, shape and the beginning of their SHA-256. */
     public static List<Leaf> withDigests(ModelState state) throws IOException {
-        return new StateTree(state.tensors(), true).flatten(roots(state));
+        return new StateTree(state.tensors(), true, Set.of()).flatten(roots(state));
     }
 
     /** As {@link #withDigests(ModelState)}, of opaque module states under their names. */
@@ -78,7 +85,18 @@ public final class StateTree {
             state.tensor().ifPresent(tensor -> tensors.put(state.value(), tensor));
             roots.add(new Node(state.name(), state.value()));
         }
-        return new StateTree(tensors, true).flatten(roots);
+        return new StateTree(tensors, true, Set.of()).flatten(roots);
+    }
+
+    /** What files of named tensors hold besides them. */
+    public static List<Leaf> ofValues(List<PlainValues.Source> sources) throws IOException {
+        List<Leaf> leaves = new ArrayList<>();
+        for (PlainValues.Source source : sources) {
+            PlainValues values = source.find();
+            StateTree tree = new StateTree(Map.of(), false, values.tensors());
+            leaves.addAll(tree.flatten(List.of(new Node("", values.root()))));
+        }
+        return leaves;
     }
 
     private static List<Node> roots(ModelState state) {
@@ -106,6 +124,9 @@ public final class StateTree {
     }
 
     private void visit(Node node) throws IOException {
+        if (skipped.contains(node.value())) {
+            return;
+        }
         StoredTensor tensor = tensors.get(node.value());
         if (tensor != null) {
             leaf(node, describe(node.path(), tensor));
@@ -162,7 +183,10 @@ public final class StateTree {
             }
             if (children.isEmpty()
                     && object.args() instanceof PyTuple args
-                    && args.items().size() > 1) {
+                    && (args.items().size() > 1
+                            || args.items().size() == 1
+                                    && !isScalar(args.items().get(0)))
+                    && bytes(object).isEmpty()) {
                 items(node.path(), args.items(), children);
             }
         }
@@ -172,7 +196,7 @@ public final class StateTree {
     private static void entries(String path, List<PyEntry> entries, List<Node> into) {
         for (PyEntry entry : entries) {
             String key = entry.key() instanceof PyStr text ? text.value() : "<" + text(entry.key()) + ">";
-            into.add(new Node(path + "." + key, entry.value()));
+            into.add(new Node(path.isEmpty() ? key : path + "." + key, entry.value()));
         }
     }
 
@@ -180,6 +204,30 @@ public final class StateTree {
         for (int i = 0; i < items.size(); i++) {
             into.add(new Node(path + "[" + i + "]", items.get(i)));
         }
+    }
+
+    private static boolean isScalar(PyValue value) {
+        return value instanceof PyInt || value instanceof PyStr || value instanceof PyBool;
+    }
+
+    /** Bytes, also in the form of old protocols, which write them as text and name its encoding. */
+    private static Optional<byte[]> bytes(PyValue value) {
+        if (value instanceof PyBytes bytes) {
+            return Optional.of(bytes.bytes());
+        }
+        return value instanceof PyObject object
+                        && object.callable() instanceof PyGlobal function
+                        && function.module().equals("_codecs")
+                        && object.args() instanceof PyTuple args
+                        && !args.items().isEmpty()
+                        && args.items().get(0) instanceof PyStr text
+                ? Optional.of(text.value()
+                        .getBytes(
+                                args.items().get(args.items().size() - 1) instanceof PyStr name
+                                                && name.value().equals("latin1")
+                                        ? StandardCharsets.ISO_8859_1
+                                        : StandardCharsets.UTF_8))
+                : Optional.empty();
     }
 
     /** A value that holds no others, as Python would print it. */
@@ -199,17 +247,17 @@ public final class StateTree {
         if (value instanceof PyStr text) {
             return "'" + text.value() + "'";
         }
-        if (value instanceof PyBytes bytes) {
+        Optional<byte[]> bytes = bytes(value);
+        if (bytes.isPresent()) {
             CRC32C sum = new CRC32C();
-            sum.update(bytes.bytes());
-            return "%d bytes, CRC-32C %08x".formatted(bytes.bytes().length, sum.getValue());
+            sum.update(bytes.get());
+            return "%d bytes, CRC-32C %08x".formatted(bytes.get().length, sum.getValue());
         }
         if (value instanceof PyObject object
                 && object.args() instanceof PyTuple args
                 && !args.items().isEmpty()) {
             PyValue only = args.items().get(0);
-            boolean scalar = only instanceof PyInt || only instanceof PyStr || only instanceof PyBool;
-            return value.describe() + (scalar ? "(" + text(only) + ")" : "");
+            return value.describe() + (isScalar(only) ? "(" + text(only) + ")" : "");
         }
         return value instanceof PyDict ? "{}" : value instanceof PyList ? "[]" : value.describe();
     }

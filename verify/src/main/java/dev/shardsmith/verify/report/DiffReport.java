@@ -52,6 +52,7 @@ public final class DiffReport {
         }
         report.fact("compared", Amounts.bytes(result.bytes()));
         result.notes().forEach(note -> report.fact("note", note));
+        result.forms().forEach(form -> report.fact("form of " + form.path(), form.left() + " against " + form.right()));
         result.ignored().forEach(ignored -> report.fact("left out", ignored));
         report.column("different", Unit.COUNT)
                 .column("max abs", Unit.NUMBER)

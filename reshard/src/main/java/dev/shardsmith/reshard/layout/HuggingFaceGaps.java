@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -48,6 +49,28 @@ final class HuggingFaceGaps {
             finder.layers(kinds);
         }
         return finder.gaps;
+    }
+
+    /**
+     * Says so if there are more layers than {@code config.json} has: transformers reads the first ones only.
+     *
+     * @param config {@code config.json}
+     * @param names names of all tensors
+     */
+    static Optional<String> surplus(Map<String, Object> config, Set<String> names) {
+        int last = -1;
+        for (String name : names) {
+            int begin = layerBegin(name);
+            if (begin >= 0) {
+                last = Math.max(last, Integer.parseInt(name, begin, name.indexOf('.', begin), 10));
+            }
+        }
+        // Other architectures store layers that predict further tokens behind the last one.
+        return HuggingFaceKinds.isKnown(config)
+                        && config.get("num_hidden_layers") instanceof Number depth
+                        && last >= depth.longValue()
+                ? Optional.of("the files have " + (last + 1) + " layers, config.json says " + depth)
+                : Optional.empty();
     }
 
     private void ends() {

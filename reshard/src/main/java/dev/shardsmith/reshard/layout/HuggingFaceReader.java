@@ -74,6 +74,7 @@ final class HuggingFaceReader {
             }
             default -> {
                 checkGaps(HuggingFaceKinds.of(config));
+                HuggingFaceGaps.surplus(config, weights.tensors().keySet()).ifPresent(view::addWarning);
                 view.family(Family.HUGGINGFACE);
                 addAll(weights.tensors());
             }

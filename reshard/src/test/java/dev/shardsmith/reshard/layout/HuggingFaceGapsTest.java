@@ -2,6 +2,7 @@ package dev.shardsmith.reshard.layout;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -66,6 +67,16 @@ class HuggingFaceGapsTest {
         Set<String> names = new LinkedHashSet<>(WHOLE);
         names.remove("backbone.layers.2.mixer.D");
         assertThat(HuggingFaceGaps.find(CONFIG, names, "MM-")).isEmpty();
+    }
+
+    @Test
+    void moreLayersThanTheConfigHasAreTold() {
+        Map<String, Object> fewer = new LinkedHashMap<>(CONFIG);
+        fewer.put("num_hidden_layers", 2);
+        assertThat(HuggingFaceGaps.surplus(fewer, WHOLE)).hasValue("the files have 3 layers, config.json says 2");
+        assertThat(HuggingFaceGaps.surplus(CONFIG, WHOLE)).isEmpty();
+        fewer.put("model_type", "deepseek_v3");
+        assertThat(HuggingFaceGaps.surplus(fewer, WHOLE)).isEmpty();
     }
 
     @Test

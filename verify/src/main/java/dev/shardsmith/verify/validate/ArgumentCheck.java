@@ -45,6 +45,7 @@ final class ArgumentCheck {
         }
         constants();
         experts();
+        unused();
         ModelArguments effective = new ModelArguments(saved);
         boolean repeated = saved.flag("mtp_use_repeated_layer");
         for (Fact fact : facts.values()) {
@@ -89,6 +90,30 @@ final class ArgumentCheck {
                     "args.num_experts",
                     "num_experts is not set, but the weights have experts: " + experts.evidence(),
                     "convert --set num_experts=" + experts.value());
+        }
+    }
+
+    /** Arguments that ask for parameters that are not there; such a run finds keys missing. */
+    private void unused() {
+        boolean latent = facts.containsKey("moe_latent_size");
+        if (facts.containsKey("num_experts") && !latent && saved.has("moe_latent_size")) {
+            findings.error(
+                    "args.weights",
+                    "args.moe_latent_size",
+                    "moe_latent_size is %s, but no layer has mlp.fc1_latent_proj.weight"
+                            .formatted(saved.text("moe_latent_size").orElse("")),
+                    "convert --set moe_latent_size=None");
+        }
+        boolean table = facts.containsKey("position_embedding_type");
+        boolean learned = saved.text("position_embedding_type")
+                .filter("learned_absolute"::equals)
+                .isPresent();
+        if (model.model().containsKey("embedding.word_embeddings.weight") && learned && !table) {
+            findings.warning(
+                    "args.weights",
+                    "args.position_embedding_type",
+                    "position_embedding_type is learned_absolute, but there is no embedding.position_embeddings.weight",
+                    "convert --set position_embedding_type=none");
         }
     }
 

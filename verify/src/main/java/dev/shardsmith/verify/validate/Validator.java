@@ -64,6 +64,7 @@ public final class Validator {
         Validation result = view.family() == Family.MEGATRON ? megatron(saved, gaps) : other();
         if (options.values() == ValidateOptions.Values.READ) {
             ArchiveCheck.check(view, findings);
+            CopiedRanks.check(view, findings);
             new ValueCheck(view, shifted, findings).check(options.workers());
         }
         return new Validation(

@@ -10,10 +10,12 @@ import dev.shardsmith.verify.validate.Finding.Severity;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -85,6 +87,29 @@ class ValidatorGoldenTest {
         Validation validation = validate(tree, ValidateOptions.defaults());
         assertThat(errors(validation)).isEmpty();
         assertThat(validation.inferred()).isEqualTo(validation.saved()).isPresent();
+    }
+
+    @Test
+    void theFileOfOneRankOverAnothersIsTold(@TempDir Path folder) throws Exception {
+        Path tree = TestData.path("megatron-legacy", "older_plain_bf16", "tp2pp2");
+        List<Path> all;
+        try (Stream<Path> paths = Files.walk(tree)) {
+            all = paths.toList();
+        }
+        for (Path path : all) {
+            Files.copy(path, folder.resolve(tree.relativize(path).toString()), StandardCopyOption.REPLACE_EXISTING);
+        }
+        assertThat(errors(validate(folder, ValidateOptions.defaults()))).isEmpty();
+
+        Path iteration = folder.resolve("iter_0000100");
+        Files.copy(
+                iteration.resolve("mp_rank_00_001/model_optim_rng.pt"),
+                iteration.resolve("mp_rank_01_001/model_optim_rng.pt"),
+                StandardCopyOption.REPLACE_EXISTING);
+        assertThat(errors(validate(folder, ValidateOptions.defaults())))
+                .filteredOn(finding -> finding.code().equals("ranks.copied"))
+                .singleElement()
+                .satisfies(finding -> assertThat(finding.where()).isEqualTo("TP ranks [0, 1], PP rank 1"));
     }
 
     @Test

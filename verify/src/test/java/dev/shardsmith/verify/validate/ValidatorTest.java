@@ -47,6 +47,17 @@ class ValidatorTest {
     }
 
     @Test
+    void argumentsThatAskForParametersThatAreNotThereAreTold() throws Exception {
+        Finding latent = onlyError(Altered.sample("M-E").arg("moe_latent_size", 16));
+        assertThat(latent.where()).isEqualTo("args.moe_latent_size");
+        assertThat(latent.message()).contains("no layer has mlp.fc1_latent_proj.weight");
+        Finding table = onlyWarning(Altered.sample("M-E").arg("position_embedding_type", "learned_absolute"));
+        assertThat(table.where()).isEqualTo("args.position_embedding_type");
+        assertThat(Altered.sample("M-").arg("moe_latent_size", 16).validate().valid())
+                .isTrue();
+    }
+
+    @Test
     void anyModelTellsItsPattern() {
         Cases.forAll(15, random -> {
             StringBuilder pattern = new StringBuilder();

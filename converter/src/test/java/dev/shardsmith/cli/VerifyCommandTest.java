@@ -8,6 +8,7 @@ import dev.shardsmith.verify.forward.NpyFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -149,6 +150,30 @@ final class VerifyCommandTest {
         CommandRun whole = CommandRun.of("verify", model, model, "--device", "cpu", "--logits");
         assertThat(whole.exit()).isEqualTo(ExitCode.INPUT);
         assertThat(whole.err()).contains("no forward pass is known for decoder.layers.1.");
+    }
+
+    @Test
+    void optionsThatDoNotFitTheTensorsAreAFaultOfTheCheckpoint() throws IOException {
+        for (String[] wrong : new String[][] {
+            {"bamba", "\"num_attention_heads\": ", "8, \"unused\": "},
+            {"falcon_h1", "\"mamba_d_state\": ", "9"},
+            {"granitemoehybrid", "\"num_local_experts\": ", "9"}
+        }) {
+            Path model = Files.createDirectory(folder.resolve(wrong[0]));
+            Path source = TestData.path("hf", wrong[0], "safetensors");
+            try (Stream<Path> files = Files.list(source)) {
+                for (Path file : files.toList()) {
+                    Files.copy(file, model.resolve(file.getFileName().toString()));
+                }
+            }
+            Path config = model.resolve("config.json");
+            Files.writeString(config, Files.readString(config).replace(wrong[1], wrong[1] + wrong[2]));
+
+            CommandRun run = CommandRun.of("verify", model.toString(), model.toString(), "--device", "cpu");
+
+            assertThat(run.exit()).as(wrong[0]).isEqualTo(ExitCode.INPUT);
+            assertThat(run.err()).contains("do not fit the sizes of the tensors");
+        }
     }
 
     @Test

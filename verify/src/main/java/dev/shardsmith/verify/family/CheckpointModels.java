@@ -41,6 +41,17 @@ public final class CheckpointModels {
      * @throws CheckpointException if no forward pass is known for the model
      */
     public static LayeredModel of(ModelView view, Map<String, Object> override) throws IOException {
+        try {
+            return model(view, override);
+        } catch (IllegalArgumentException | ArithmeticException e) {
+            throw CheckpointException.of(
+                    Kind.INCONSISTENT,
+                    view.path().toString(),
+                    "the saved options do not fit the sizes of the tensors: " + e.getMessage());
+        }
+    }
+
+    private static LayeredModel model(ModelView view, Map<String, Object> override) throws IOException {
         Map<String, Object> options = new LinkedHashMap<>(view.config());
         view.state().args().ifPresent(args -> options.putAll(plain(args)));
         options.putAll(override);

@@ -31,6 +31,15 @@ public record ExpertsMixer(
         Optional<WeightSource> fromLatent)
         implements Mixer {
 
+    /** Checks that the router knows the experts. */
+    public ExpertsMixer {
+        if (router.elements() != (long) experts.size() * width || routing.top() > experts.size()) {
+            throw new IllegalArgumentException(
+                    "a router of %d elements and %d of %d experts of a token, for %d channels"
+                            .formatted(router.elements(), routing.top(), experts.size(), width));
+        }
+    }
+
     @Override
     public Signal forward(Pass pass, Signal input) throws IOException {
         Signal logits = pass.linear(input, router, routerBias);

@@ -137,6 +137,16 @@ public interface WeightSource {
 
     /** Some rows of a weight. */
     record Gathered(WeightSource source, int rowWidth, int[] rows) implements WeightSource {
+        /** Checks that all rows are there. */
+        public Gathered {
+            long there = rowWidth == 0 ? Integer.MAX_VALUE : source.elements() / rowWidth;
+            for (int row : rows) {
+                if (row < 0 || row >= there) {
+                    throw new IllegalArgumentException("row " + row + " of a weight of " + there + " rows");
+                }
+            }
+        }
+
         @Override
         public int elements() {
             return Math.multiplyExact(rowWidth, rows.length);

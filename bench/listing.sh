@@ -77,4 +77,6 @@ timed '6 s, 2 GiB' "$entries entries, names of Megatron" ./shardsmith inspect "$
 timed '1.5 s' "$tensors tensors of safetensors" ./shardsmith inspect "$place/huggingface"
 timed '1.5 s' "$tensors tensors of safetensors, 8 shards" ./shardsmith inspect "$place/sharded"
 timed '1.5 s' "$tensors tensors of safetensors, listed" ./shardsmith inspect "$place/huggingface" --tensors
+timed '1.5 s' "$tensors tensors of PyTorch" ./shardsmith inspect "$place/model.pt"
+timed '1.5 s' "$tensors tensors of PyTorch, listed" ./shardsmith inspect "$place/model.pt" --tensors
 timed '1.5 s' "$tensors chunks of torch_dist" ./shardsmith inspect "$place/torch_dist"

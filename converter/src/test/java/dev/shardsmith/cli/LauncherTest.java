@@ -103,7 +103,7 @@ final class LauncherTest {
         Path tracked = folder.resolve("a run");
         tableOf("a run/iter_0000100", limit + 1);
 
-        assertThat(launch(environment, "inspect", small).lines()).contains("-Xmx256m");
+        assertThat(launch(environment, "inspect", small).lines()).contains("-Xmx320m", "-Xmn140m");
         assertThat(launch(environment, "inspect", huge).lines())
                 .contains("-Xmx2g")
                 .doesNotContain("-Xmn600m");

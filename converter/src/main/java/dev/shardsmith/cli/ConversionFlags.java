@@ -1,6 +1,7 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.formats.DType;
+import dev.shardsmith.reshard.layout.Conversion;
 import dev.shardsmith.reshard.pattern.LayerKind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.ConversionOptions.ConvNaming;
@@ -9,9 +10,11 @@ import dev.shardsmith.reshard.plan.ConversionOptions.Model;
 import dev.shardsmith.reshard.plan.ConversionOptions.NormNaming;
 import dev.shardsmith.reshard.plan.ConversionOptions.Tie;
 import dev.shardsmith.reshard.plan.Fill;
+import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.rule.UserRule;
 import dev.shardsmith.reshard.view.ExpertForm;
+import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -81,6 +84,15 @@ final class ConversionFlags {
                     "how rank files keep experts: a module each, a weight each, one tensor, or weight1 and weight2"));
 
     private ConversionFlags() {}
+
+    /** Plans what a command line asks for, and says what its user should know of the source and of the options. */
+    static Plan plan(ModelView source, Arguments line, Out out) throws UsageException, IOException {
+        ConversionOptions wanted = read(line);
+        Plan plan = Conversion.plan(source, wanted);
+        SavedOptions.check(source, wanted, out);
+        UnmatchedNames.warn(out, line, source, wanted);
+        return plan;
+    }
 
     /** What the options of a command line ask for. */
     static ConversionOptions read(Arguments line) throws UsageException, IOException {

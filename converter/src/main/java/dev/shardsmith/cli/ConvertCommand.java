@@ -8,8 +8,6 @@ import dev.shardsmith.reshard.execute.ExecutionOptions;
 import dev.shardsmith.reshard.execute.ExecutionReport;
 import dev.shardsmith.reshard.execute.TargetPaths;
 import dev.shardsmith.reshard.layout.Checkpoints;
-import dev.shardsmith.reshard.layout.Conversion;
-import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.reshard.view.ModelView;
@@ -66,8 +64,7 @@ final class ConvertCommand implements Command {
                 "read-back compares what was written before it is published; forward runs the layers of both "
                         + "checkpoints afterwards, as the verify command does"));
         options.addOption(Device.FLAG);
-        options.addOption(Flags.json());
-        Opening.FLAGS.forEach(options::addOption);
+        Flags.report().getOptions().forEach(options::addOption);
         return options;
     }
 
@@ -99,10 +96,7 @@ final class ConvertCommand implements Command {
             }
         }
         try (ModelView source = Opening.source(line, out)) {
-            ConversionOptions wanted = ConversionFlags.read(line);
-            Plan plan = Conversion.plan(source, wanted);
-            SavedOptions.check(source, wanted, out);
-            UnmatchedNames.warn(out, line, source, wanted);
+            Plan plan = ConversionFlags.plan(source, line, out);
             ExecutionOptions checked = options.withSourceCheck(source.files()::verifyUnchanged);
             return carryOut(plan, destination, checked, line, out);
         }

@@ -1,8 +1,6 @@
 package dev.shardsmith.cli;
 
 import dev.shardsmith.formats.WholeFile;
-import dev.shardsmith.reshard.layout.Conversion;
-import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.plan.Plan;
 import dev.shardsmith.reshard.plan.PlanCodec;
 import dev.shardsmith.reshard.view.ModelView;
@@ -57,10 +55,7 @@ final class PlanCommand implements Command {
         line.required("output");
         WholeFile file = line.output("output").orElseThrow();
         try (ModelView source = Opening.source(line, out)) {
-            ConversionOptions wanted = ConversionFlags.read(line);
-            Plan plan = Conversion.plan(source, wanted);
-            SavedOptions.check(source, wanted, out);
-            UnmatchedNames.warn(out, line, source, wanted);
+            Plan plan = ConversionFlags.plan(source, line, out);
             PlanCodec.write(plan, file);
             PlanReport report = new PlanReport(plan);
             if (line.has("json")) {

@@ -221,13 +221,18 @@ public record MambaConfig(Map<String, Object> fields) {
         return config;
     }
 
+    /** How the gated norms of the two differ where there are several groups of states, in words. */
+    public static String normDifference(long groups) {
+        return "Hugging Face's mamba2 normalises over all channels, mamba_ssm within each of " + groups
+                + " groups: the same weights give other logits there";
+    }
+
     /** What mamba_ssm computes differently from Hugging Face's Mamba or Mamba2 of this config, in words. */
     public static List<String> differences(Map<String, Object> config) {
         List<String> differences = new ArrayList<>();
         long groups = AttentionSizes.number(config, "n_groups", 8);
         if ("mamba2".equals(config.get("model_type")) && groups > 1) {
-            differences.add("Hugging Face's mamba2 normalises over all channels, mamba_ssm within each of " + groups
-                    + " groups: the same weights give other logits there");
+            differences.add(normDifference(groups));
         }
         if (config.get("layer_norm_epsilon") instanceof Number epsilon && epsilon.doubleValue() != 1e-5) {
             differences.add("layer_norm_epsilon " + epsilon + ": mamba_ssm's norms take 1e-5");

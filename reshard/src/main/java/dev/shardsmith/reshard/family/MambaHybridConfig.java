@@ -47,7 +47,7 @@ public final class MambaHybridConfig {
         if (pattern.contains("M") && (hidden == 0 || inner(args, shapes) % hidden != 0)) {
             obstacles.add(inner(args, shapes) + " inner channels, which is no multiple of d_model " + hidden);
         }
-        if (biased(shapes, "mixer.in_proj.bias") != biased(shapes, "mixer.out_proj.bias")) {
+        if (MegatronName.anyHas(shapes, "mixer.in_proj.bias") != MegatronName.anyHas(shapes, "mixer.out_proj.bias")) {
             obstacles.add("a bias on one of a mixer's projections alone");
         }
         return obstacles;
@@ -55,8 +55,7 @@ public final class MambaHybridConfig {
 
     /** What mamba_ssm would compute differently although the weights fit, in words. */
     public static List<String> differences(MegatronArgs args) {
-        double epsilon =
-                args.real("norm_epsilon").orElse(args.real("layernorm_epsilon").orElse(EPSILON));
+        double epsilon = args.normEpsilon();
         return epsilon == EPSILON ? List.of() : List.of("norms with an epsilon of " + epsilon + "; mamba_ssm has 1e-5");
     }
 
@@ -66,10 +65,6 @@ public final class MambaHybridConfig {
                 .mapToLong(entry -> entry.getValue().size(1))
                 .findFirst()
                 .orElse(2 * args.integer("hidden_size", 0));
-    }
-
-    private static boolean biased(Map<String, Shape> shapes, String suffix) {
-        return shapes.keySet().stream().anyMatch(name -> name.endsWith(suffix));
     }
 
     /**
@@ -86,7 +81,7 @@ public final class MambaHybridConfig {
         ssm.put("ngroups", args.integer("mamba_num_groups", 8));
         ssm.put("expand", hidden == 0 ? 2L : inner(args, shapes) / hidden);
         ssm.put("chunk_size", args.integer("mamba_chunk_size", 128));
-        if (biased(shapes, "mixer.in_proj.bias")) {
+        if (MegatronName.anyHas(shapes, "mixer.in_proj.bias")) {
             ssm.put("bias", true);
         }
         Map<String, Object> attention = new LinkedHashMap<>();
@@ -96,8 +91,8 @@ public final class MambaHybridConfig {
             attention.put("num_heads_kv", sizes.get().groups());
             attention.put("head_dim", sizes.get().headDim());
             attention.put("causal", true);
-            attention.put("qkv_proj_bias", biased(shapes, "linear_qkv.bias"));
-            attention.put("out_proj_bias", biased(shapes, "linear_proj.bias"));
+            attention.put("qkv_proj_bias", MegatronName.anyHas(shapes, "linear_qkv.bias"));
+            attention.put("out_proj_bias", MegatronName.anyHas(shapes, "linear_proj.bias"));
             if (args.text("position_embedding_type").orElse("none").equals("rope")) {
                 double share = args.real("rotary_percent").orElse(1.0);
                 attention.put("rotary_emb_dim", (long) (sizes.get().headDim() * share));
@@ -190,8 +185,8 @@ public final class MambaHybridConfig {
         fields.put("sequence_parallel", PyBool.FALSE);
         fields.put("swiglu", PyBool.TRUE);
         fields.put("squared_relu", PyBool.FALSE);
-        fields.put("add_bias_linear", PyBool.of(biased(shapes, "linear_proj.bias")));
-        fields.put("add_qkv_bias", PyBool.of(biased(shapes, "linear_qkv.bias")));
+        fields.put("add_bias_linear", PyBool.of(MegatronName.anyHas(shapes, "linear_proj.bias")));
+        fields.put("add_qkv_bias", PyBool.of(MegatronName.anyHas(shapes, "linear_qkv.bias")));
         fields.put("normalization", new PyStr("RMSNorm"));
         fields.put("norm_epsilon", new PyFloat(EPSILON));
         boolean rotary = config.attention("rotary_emb_dim") instanceof Number dim && dim.longValue() > 0;

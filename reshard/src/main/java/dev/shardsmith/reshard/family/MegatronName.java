@@ -1,5 +1,7 @@
 package dev.shardsmith.reshard.family;
 
+import dev.shardsmith.formats.Shape;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -30,6 +32,11 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
         MTP_LAYER,
         /** A multi-token-prediction block itself. */
         MTP
+    }
+
+    /** True if some layer has a parameter of this name, or of one that ends so behind a dot. */
+    static boolean anyHas(Map<String, Shape> shapes, String suffix) {
+        return shapes.keySet().stream().anyMatch(name -> name.endsWith("." + suffix));
     }
 
     /** Takes a key apart; numbers of MTP blocks are never taken for numbers of decoder layers. */

@@ -79,9 +79,10 @@ public final class NemotronConfig {
         fields.put("sequence_parallel", PyBool.FALSE);
         fields.put("swiglu", PyBool.FALSE);
         fields.put("squared_relu", PyBool.of(activation(config).equals("relu2")));
-        boolean bias = has(shapes, "mlp.linear_fc1.bias") || has(shapes, "self_attention.linear_proj.bias");
+        boolean bias = MegatronName.anyHas(shapes, "mlp.linear_fc1.bias")
+                || MegatronName.anyHas(shapes, "self_attention.linear_proj.bias");
         fields.put("add_bias_linear", PyBool.of(bias));
-        fields.put("add_qkv_bias", PyBool.of(!bias && has(shapes, "self_attention.linear_qkv.bias")));
+        fields.put("add_qkv_bias", PyBool.of(!bias && MegatronName.anyHas(shapes, "self_attention.linear_qkv.bias")));
         fields.put("normalization", new PyStr("RMSNorm"));
         double epsilon = config.get("layer_norm_epsilon") instanceof Number given ? given.doubleValue() : 1e-5;
         fields.put("norm_epsilon", new PyFloat(epsilon));
@@ -157,16 +158,14 @@ public final class NemotronConfig {
         config.put("chunk_size", args.integer("mamba_chunk_size", 128));
         config.put("expand", 2L);
         config.put("use_conv_bias", convolutionBias(shapes) || !pattern.contains("M"));
-        boolean projections = has(shapes, "mixer.in_proj.bias");
+        boolean projections = MegatronName.anyHas(shapes, "mixer.in_proj.bias");
         config.put("use_bias", projections);
         config.put("mamba_proj_bias", projections);
-        config.put("mlp_bias", has(shapes, "mlp.linear_fc1.bias"));
-        config.put("attention_bias", has(shapes, "self_attention.linear_qkv.bias"));
+        config.put("mlp_bias", MegatronName.anyHas(shapes, "mlp.linear_fc1.bias"));
+        config.put("attention_bias", MegatronName.anyHas(shapes, "self_attention.linear_qkv.bias"));
         config.put("mlp_hidden_act", args.flag("squared_relu", true) ? "relu2" : "gelu");
         config.put("mamba_hidden_act", "silu");
-        config.put(
-                "layer_norm_epsilon",
-                args.real("norm_epsilon").orElse(args.real("layernorm_epsilon").orElse(1e-5)));
+        config.put("layer_norm_epsilon", args.normEpsilon());
         config.put("residual_in_fp32", args.flag("fp32_residual_connection", false));
         config.put("tie_word_embeddings", tied);
         config.put("max_position_embeddings", args.integer("max_position_embeddings", 4096));
@@ -213,14 +212,9 @@ public final class NemotronConfig {
         return config.get("mlp_hidden_act") instanceof String name ? name : "relu2";
     }
 
-    /** True if a tensor of some layer has this name. */
-    static boolean has(Map<String, Shape> shapes, String suffix) {
-        return shapes.keySet().stream().anyMatch(name -> name.endsWith("." + suffix));
-    }
-
     /** True if convolutions have a bias, under either of its names. */
     static boolean convolutionBias(Map<String, Shape> shapes) {
-        return has(shapes, "mixer.conv1d.bias") || has(shapes, "mixer.conv1d_bias");
+        return MegatronName.anyHas(shapes, "mixer.conv1d.bias") || MegatronName.anyHas(shapes, "mixer.conv1d_bias");
     }
 
     /** Length of the convolution of Mamba layers. */

@@ -39,8 +39,8 @@ public final class NemotronDifferences {
         if (pattern.contains("E") && chosen > 1 && Boolean.FALSE.equals(config.get("norm_topk_prob"))) {
             differences.add("norm_topk_prob false: Megatron normalises the scores of chosen experts");
         }
-        boolean attention = NemotronConfig.has(shapes, "self_attention.linear_proj.bias");
-        boolean mlp = NemotronConfig.has(shapes, "mlp.linear_fc1.bias");
+        boolean attention = MegatronName.anyHas(shapes, "self_attention.linear_proj.bias");
+        boolean mlp = MegatronName.anyHas(shapes, "mlp.linear_fc1.bias");
         if (linear && pattern.contains("*") && attention != mlp) {
             differences.add("biases in " + (mlp ? "MLPs" : "attention")
                     + " alone: Megatron's add_bias_linear is for both, so it will not load these weights as they are");
@@ -58,7 +58,7 @@ public final class NemotronDifferences {
         TimeStepLimit.of(config)
                 .ifPresent(limit ->
                         differences.add("time_step_limit " + limit + ": Megatron's time steps have no bounds"));
-        if (NemotronConfig.has(shapes, "mixer.in_proj.bias")) {
+        if (MegatronName.anyHas(shapes, "mixer.in_proj.bias")) {
             differences.add("biases in the projections of Mamba layers: Megatron's have none");
         }
         if (!NemotronConfig.convolutionBias(shapes)) {
@@ -87,8 +87,7 @@ public final class NemotronDifferences {
         if (args.text("normalization").orElse("RMSNorm").equals("LayerNorm")) {
             differences.add("LayerNorm: NemotronH computes RMSNorm");
         }
-        double epsilon =
-                args.real("norm_epsilon").orElse(args.real("layernorm_epsilon").orElse(GATED_NORM_EPSILON));
+        double epsilon = args.normEpsilon();
         if (pattern.contains("M") && epsilon != GATED_NORM_EPSILON) {
             differences.add("norm_epsilon " + epsilon
                     + ": the gated norm of Mamba layers takes it too in NemotronH, and 1e-5 in Megatron");

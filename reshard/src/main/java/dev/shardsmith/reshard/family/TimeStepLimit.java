@@ -5,16 +5,21 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The bounds of a Mamba-2 layer's time steps, where a Hugging Face config sets some.
+ * The bounds of a Mamba-2 layer's time steps, where a config sets some.
  *
  * @param low the least
  * @param high the most, which may be infinite
  */
-record TimeStepLimit(double low, double high) {
+public record TimeStepLimit(double low, double high) {
 
-    /** The bounds that {@code time_step_limit} sets; empty for none, which are 0 and infinity. */
+    /** The bounds that a Hugging Face config sets as {@code time_step_limit}. */
     static Optional<TimeStepLimit> of(Map<String, Object> config) {
-        if (!(config.get("time_step_limit") instanceof List<?> limit) || limit.size() != 2) {
+        return config.get("time_step_limit") instanceof List<?> limit ? of(limit) : Optional.empty();
+    }
+
+    /** The bounds of a list [least, most]; empty for none, which are 0 and infinity, and for a list of another length. */
+    public static Optional<TimeStepLimit> of(List<?> limit) {
+        if (limit.size() != 2) {
             return Optional.empty();
         }
         double low = limit.get(0) instanceof Number number ? number.doubleValue() : 0;

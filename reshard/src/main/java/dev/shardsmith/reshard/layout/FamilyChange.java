@@ -50,8 +50,7 @@ record FamilyChange(ModelView view, List<Dropped> dropped, List<String> notes) {
         HybridPattern parsed = HybridPattern.parse(source.pattern()
                 .orElseThrow(() -> refused("the checkpoint has no hybrid layer pattern: it is no hybrid model")));
         String pattern = parsed.withoutPipes().main().orElse("");
-        Map<String, Shape> shapes = new LinkedHashMap<>();
-        source.tensors().values().forEach(tensor -> shapes.put(tensor.name(), tensor.shape()));
+        Map<String, Shape> shapes = source.shapes();
         List<String> obstacles = MambaHybridConfig.obstacles(args, pattern, shapes);
         if (parsed.mtp().isPresent()) {
             obstacles.add("multi-token prediction (" + parsed.text() + ")");

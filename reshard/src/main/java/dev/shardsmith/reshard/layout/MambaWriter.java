@@ -168,8 +168,7 @@ final class MambaWriter {
         }
         boolean rewritten = source.layout() == ModelView.Layout.HUGGINGFACE;
         if (!mamba1 && config.groups() > 1 && !rewritten) {
-            layout.addNote("Hugging Face's mamba2 normalises over all channels, mamba_ssm within each of "
-                    + config.groups() + " groups: the same weights give other logits there");
+            layout.addNote(MambaConfig.normDifference(config.groups()));
         }
         Map<String, Object> fields = rewritten ? ConfigDtype.updated(source.config(), options) : made;
         HuggingFaceFiles files = new HuggingFaceFiles(layout);

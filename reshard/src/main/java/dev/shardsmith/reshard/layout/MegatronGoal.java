@@ -269,9 +269,7 @@ final class MegatronGoal {
         if (source.layout() != ModelView.Layout.HUGGINGFACE || source.pattern().isEmpty()) {
             return List.of();
         }
-        Map<String, Shape> shapes = new LinkedHashMap<>();
-        source.tensors().values().forEach(tensor -> shapes.put(tensor.name(), tensor.shape()));
-        return NemotronDifferences.inMegatron(source.config(), source.pattern().get(), shapes);
+        return NemotronDifferences.inMegatron(source.config(), source.pattern().get(), source.shapes());
     }
 
     private static CheckpointException refused(String problem) {

@@ -1,7 +1,6 @@
 package dev.shardsmith.reshard.placement;
 
 import dev.shardsmith.formats.CheckpointException;
-import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.family.MegatronDivisions;
 import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.ParameterRule;
@@ -16,10 +15,8 @@ import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -50,11 +47,9 @@ final class Placing {
         }
         this.view = view;
         this.request = request;
-        Map<String, Shape> shapes = new LinkedHashMap<>();
-        view.tensors().forEach((name, tensor) -> shapes.put(name, tensor.shape()));
         boolean gated =
                 view.state().args().map(args -> args.flag("swiglu", false)).orElse(false);
-        this.divisions = MegatronDivisions.of(shapes, gated, List.of());
+        this.divisions = MegatronDivisions.of(view.shapes(), gated, List.of());
         this.experts =
                 view.tensors().keySet().stream().mapToInt(Placing::expert).max().orElse(-1) + 1;
         this.tied = !view.tensors().containsKey("output_layer.weight");

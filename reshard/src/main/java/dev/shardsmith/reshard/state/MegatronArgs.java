@@ -138,6 +138,11 @@ public final class MegatronArgs {
         return pattern.isPresent() ? pattern : text("hybrid_override_pattern");
     }
 
+    /** What norms add to the mean square; options had another name for it in older releases. */
+    public double normEpsilon() {
+        return real("norm_epsilon").orElse(real("layernorm_epsilon").orElse(1e-5));
+    }
+
     /** True if embedding and output layer share their weight. */
     public boolean tiedEmbeddings() {
         return !flag("untie_embeddings_and_output_weights", false);

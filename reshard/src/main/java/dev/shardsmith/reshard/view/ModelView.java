@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.view;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.ModelState;
@@ -232,6 +233,13 @@ public final class ModelView implements Closeable {
     /** What the checkpoint has besides tensors where no known form of training state holds it. */
     public List<OpaqueItem> items() {
         return items;
+    }
+
+    /** The undivided shapes of all tensors by name. */
+    public Map<String, Shape> shapes() {
+        Map<String, Shape> shapes = new LinkedHashMap<>();
+        tensors.forEach((name, tensor) -> shapes.put(name, tensor.shape()));
+        return shapes;
     }
 
     /** Names of tensors that lie on the very bytes of another, with that other's name. */

@@ -63,22 +63,12 @@ public final class BlockComparer {
                 && leftDecoder.get().perElement() == rightDecoder.get().perElement();
     }
 
-    /** The type in whose units in the last place differences are counted: the one with fewer mantissa bits. */
-    public DType ulpType() {
-        return scale.dtype();
-    }
-
     DType leftType() {
         return left.dtype();
     }
 
     DType rightType() {
         return right.dtype();
-    }
-
-    /** Values that one element holds. */
-    public int valuesPerElement() {
-        return left.perElement();
     }
 
     /**

@@ -30,12 +30,6 @@ public final class FloatBits {
         ints.get(0, bits, 0, count);
     }
 
-    /** Sets {@code values} to the floats that {@code bits} are. */
-    public void toFloats(int[] bits, int count, float[] values) {
-        ints.put(0, bits, 0, count);
-        floats.get(0, values, 0, count);
-    }
-
     /** True if none of these bits is a NaN or an infinity. */
     public static boolean areFinite(int[] bits, int count) {
         int beyond = 0;

@@ -9,7 +9,6 @@ import dev.shardsmith.verify.forward.MlpMixer;
 import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.PreNorm;
 import dev.shardsmith.verify.forward.Rotary;
-import dev.shardsmith.verify.forward.TimeStep;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.List;
 import java.util.Optional;
@@ -72,22 +71,9 @@ record HuggingFaceParts(Settings config, int width) {
         boolean before = w.has("norm.weight") && config.flagOr(false, "mamba_norm_before_gate");
         return new Mamba2Mixer(
                 width,
-                new Mamba2Mixer.Options(headDim, state, timeStep(), group, epsilon(), before),
+                new Mamba2Mixer.Options(headDim, state, config.timeStep("time_step_limit"), group, epsilon(), before),
                 List.of(shard),
                 w.find("out_proj.bias"));
-    }
-
-    private TimeStep timeStep() {
-        List<Object> limit = config.list("time_step_limit");
-        if (limit.size() != 2) {
-            return TimeStep.SOFTPLUS;
-        }
-        return TimeStep.limited(limit(limit.get(0), 0), limit(limit.get(1), Double.POSITIVE_INFINITY));
-    }
-
-    /** Infinity is no JSON number: it is written as a bare word, a text or an object. */
-    private static double limit(Object value, double otherwise) {
-        return value instanceof Number number ? number.doubleValue() : otherwise;
     }
 
     Mamba1Mixer mamba1(NamedWeights w, Optional<Norm> innerNorm) throws CheckpointException {

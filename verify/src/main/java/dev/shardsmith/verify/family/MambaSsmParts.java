@@ -79,12 +79,7 @@ record MambaSsmParts(Settings config, int width) {
                     w.find("norm.weight"),
                     w.get("out_proj.weight")));
         }
-        List<Object> limit = mamba().list("dt_limit");
-        TimeStep step = limit.size() == 2 && limit.get(0) instanceof Number low
-                ? TimeStep.limited(
-                        low.doubleValue(),
-                        limit.get(1) instanceof Number high ? high.doubleValue() : Double.POSITIVE_INFINITY)
-                : TimeStep.SOFTPLUS;
+        TimeStep step = mamba().timeStep("dt_limit");
         Mamba2Mixer.Options options = new Mamba2Mixer.Options(
                 headDim, state, step, channels / groups, EPSILON, mamba().flagOr(false, "norm_before_gate"));
         return new Mamba2Mixer(width, options, List.copyOf(shards), mixer.any("out_proj.bias"));

@@ -1,6 +1,8 @@
 package dev.shardsmith.verify.family;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.family.TimeStepLimit;
+import dev.shardsmith.verify.forward.TimeStep;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -79,6 +81,13 @@ public record Settings(String origin, Map<String, Object> values) {
         return found.isPresent() && found.get() instanceof List<?> list
                 ? Collections.unmodifiableList(new ArrayList<>(list))
                 : List.of();
+    }
+
+    /** How raw time steps become those of a scan: by softplus, then within the bounds [least, most] of an option, if it is there. */
+    TimeStep timeStep(String bounds) {
+        return TimeStepLimit.of(list(bounds))
+                .map(limit -> TimeStep.limited(limit.low(), limit.high()))
+                .orElse(TimeStep.SOFTPLUS);
     }
 
     /** A list of numbers; empty where the option is absent. */

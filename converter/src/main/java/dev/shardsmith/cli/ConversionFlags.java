@@ -59,8 +59,6 @@ final class ConversionFlags {
             Flags.value("max-shard-size", "SIZE", "largest file of a Hugging Face folder, such as 4G"),
             Flags.flag("reset-iterations", "set iteration and consumed samples to 0"),
             Flags.value("set", "NAME=VALUE", "set a field of the saved arguments; may be repeated"),
-            Flags.value(
-                    "rule", "GLOB=replicate|column|row", "how to divide tensors that no rule knows; may be repeated"),
             Flags.value("allow-missing", "GLOB", "accept that these tensors are missing; may be repeated"),
             Flags.value(
                     "multiple-of",

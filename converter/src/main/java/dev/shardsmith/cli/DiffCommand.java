@@ -75,8 +75,8 @@ final class DiffCommand implements Command {
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         DiffOptions options = options(line);
         Optional<WholeFile> html = line.output("html");
-        try (ModelView left = Opening.open(line.path(0), line, out);
-                ModelView right = Opening.open(line.path(1), line, out)) {
+        try (ModelView left = Opening.whole(line.path(0), line, out);
+                ModelView right = Opening.whole(line.path(1), line, out)) {
             DiffResult result = compare(left, right, options, out);
             if (result.tensors().isEmpty() && line.has("tensors")) {
                 throw CheckpointException.of(

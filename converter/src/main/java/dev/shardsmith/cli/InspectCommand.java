@@ -79,7 +79,8 @@ final class InspectCommand implements Command {
         Optional<Glob> names = line.value("tensors").map(Glob::of);
         Optional<WholeFile> html = line.output("html");
         int workers = line.workers();
-        try (ModelView view = Opening.open(line.path(0), line, out)) {
+        try (ModelView view =
+                line.has("stats") ? Opening.whole(line.path(0), line, out) : Opening.open(line.path(0), line, out)) {
             Inspection inspection = Inspection.of(view);
             List<LogicalTensor> tensors = inspection.tensors().stream()
                     .filter(tensor ->

@@ -81,7 +81,7 @@ final class ManifestCommand implements Command {
     private ExitCode make(Optional<WholeFile> file, int workers, Arguments line, Out out)
             throws UsageException, IOException {
         CheckpointManifest manifest;
-        try (ModelView view = Opening.open(line.path(0), line, out);
+        try (ModelView view = Opening.whole(line.path(0), line, out);
                 ProgressMeter meter = out.progress("digest", bytes(view))) {
             manifest = CheckpointManifest.of(view, workers, meter::advance);
         }
@@ -107,7 +107,7 @@ final class ManifestCommand implements Command {
             out.note("the files are not those of the manifest: the tensors alone are checked");
         }
         List<ManifestFinding> findings = new ArrayList<>(check.checkFiles(workers));
-        try (ModelView view = Opening.open(line.path(0), line, out);
+        try (ModelView view = Opening.whole(line.path(0), line, out);
                 ProgressMeter meter = out.progress("check", bytes(view))) {
             findings.addAll(check.checkTensors(view, List.copyOf(findings), workers, meter::advance));
         } catch (CheckpointException unreadable) {

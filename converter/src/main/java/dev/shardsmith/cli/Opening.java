@@ -1,5 +1,6 @@
 package dev.shardsmith.cli;
 
+import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.safetensors.SafetensorsFile.TrailingBytes;
 import dev.shardsmith.reshard.layout.Checkpoints;
 import dev.shardsmith.reshard.rule.Glob;
@@ -27,6 +28,8 @@ final class Opening {
                     "PATTERN",
                     "how rank files are named, such as 'tp{rank}-of-{world}.pt'; * and ? stand for other "
                             + "characters; without it, names and tensors tell"),
+            Flags.value(
+                    "rule", "GLOB=replicate|column|row", "how ranks share tensors that no rule knows; may be repeated"),
             Flags.flag("tolerate-trailing", "take no notice of bytes after the last tensor of a safetensors file"));
 
     private Opening() {}
@@ -37,6 +40,18 @@ final class Opening {
         view.warnings().forEach(out::warn);
         view.conflicts().forEach(conflict -> out.warn("the files are not of one checkpoint: " + conflict));
         return view;
+    }
+
+    /** As {@link #open}, for a command that speaks of all tensors: what ranks share in an unknown way must not be left out. */
+    static ModelView whole(Path path, Arguments line, Out out) throws UsageException, IOException {
+        ModelView view = open(path, line, out);
+        try {
+            view.requireMerged();
+            return view;
+        } catch (CheckpointException partial) {
+            view.close();
+            throw partial;
+        }
     }
 
     /** Opens the first operand for a command that tells of contradictions between its files in its own way. */

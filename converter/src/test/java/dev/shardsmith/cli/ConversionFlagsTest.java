@@ -99,6 +99,7 @@ final class ConversionFlagsTest {
     private static ConversionOptions read(String... words) throws Exception {
         Options options = new Options();
         ConversionFlags.ALL.forEach(options::addOption);
+        Opening.FLAGS.forEach(options::addOption);
         try {
             return ConversionFlags.read(new Arguments(new DefaultParser().parse(options, words)));
         } catch (ParseException unparsable) {

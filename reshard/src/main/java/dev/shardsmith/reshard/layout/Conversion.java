@@ -40,7 +40,7 @@ public final class Conversion {
         requireAgreement(source);
         List<Gap> accepted = requireComplete(source, options);
         requireFit(source);
-        requireMerged(source);
+        source.requireMerged();
         Plan plan = withoutOptimizer(source, options, changed(source, options, to));
         return accepted.isEmpty()
                 ? plan
@@ -126,22 +126,6 @@ public final class Conversion {
             case SAFETENSORS -> PlainFiles.planSafetensors(source, options);
             case PT -> PlainFiles.planPt(source, options);
         };
-    }
-
-    /** Shards that no rule knows how to put together cannot be written as anything. */
-    private static void requireMerged(ModelView source) throws CheckpointException {
-        boolean guessed = source.family() == Family.MAMBA_SSM && source.ranks().size() > 1;
-        List<String> unmerged = source.unknown().stream()
-                .filter(name -> guessed || !source.tensors().containsKey(name))
-                .toList();
-        if (!unmerged.isEmpty()) {
-            throw CheckpointException.of(
-                            Kind.REFUSED,
-                            source.path().toString(),
-                            "no rule says how the ranks share these parameters: " + String.join(", ", unmerged))
-                    .withHint("--rule '" + unmerged.get(0)
-                            + "=replicate', or =column (each rank has some rows), or =row (some columns)");
-        }
     }
 
     /** The layouts that a family can be written in. */

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.view;
 
+import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.pickle.PyValue;
@@ -173,6 +174,27 @@ public final class ModelView implements Closeable {
     /** Canonical names of tensors that no rule of the family knows. */
     public List<String> unknown() {
         return unknown;
+    }
+
+    /**
+     * Fails if {@link #tensors()} is not all of the model because several ranks share tensors in a way that no rule knows.
+     *
+     * @throws CheckpointException that names them, and the rule to give
+     */
+    public void requireMerged() throws CheckpointException {
+        // Readers of this family show the first rank's tensor, others none.
+        boolean guessed = family == Family.MAMBA_SSM && ranks.size() > 1;
+        List<String> unmerged = unknown.stream()
+                .filter(name -> guessed || !tensors.containsKey(name))
+                .toList();
+        if (!unmerged.isEmpty()) {
+            throw CheckpointException.of(
+                            CheckpointException.Kind.REFUSED,
+                            path.toString(),
+                            "no rule says how the ranks share these parameters: " + String.join(", ", unmerged))
+                    .withHint("--rule '" + unmerged.get(0)
+                            + "=replicate', or =column (each rank has some rows), or =row (some columns)");
+        }
     }
 
     /** Opaque module states. */

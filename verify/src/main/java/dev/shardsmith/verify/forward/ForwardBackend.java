@@ -40,11 +40,6 @@ public interface ForwardBackend extends ScanBackend, AutoCloseable {
         return 0x1p-24;
     }
 
-    /** Whether parts of a weight are best read and multiplied by several threads. */
-    default boolean multipliesPartsAtOnce() {
-        return false;
-    }
-
     /** Copies numbers back. */
     float[] download(DeviceArray array);
 
@@ -64,6 +59,24 @@ public interface ForwardBackend extends ScanBackend, AutoCloseable {
 
     /** {@code y[r,o] = Σ_i x[r,i] · weight[o,i] + bias[o]}: weight is [out, in] as frameworks store it. */
     DeviceArray linear(DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out);
+
+    /** {@link #linear}, and what its error depends on. */
+    default WeightProduct product(
+            DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out)
+            throws IOException {
+        return new WeightProduct(linear(x, weight, bias, rows, in, out), Pass.largest(rowNorms(weight, out, in)));
+    }
+
+    /**
+     * The same with a weight that is read while it is multiplied.
+     *
+     * @return nothing if the backend wants weights in one piece; nothing was read then
+     */
+    default Optional<WeightProduct> product(
+            DeviceArray x, StoredElements weight, Optional<WeightSource> bias, int rows, int in, int out)
+            throws IOException {
+        return Optional.empty();
+    }
 
     /** Columns [from, from + count) of an array of [rows, width]. */
     DeviceArray columns(DeviceArray x, int rows, int width, int from, int count);

@@ -2,7 +2,6 @@ package dev.shardsmith.verify.forward;
 
 import java.util.Arrays;
 import java.util.Optional;
-import java.util.stream.IntStream;
 
 /**
  * {@code y = x · weightᵀ + bias} in float, in blocks.
@@ -29,21 +28,9 @@ final class MatrixProduct {
      */
     static float[] of(float[] x, float[] weight, Optional<float[]> bias, int rows, int in, int out) {
         float[] y = new float[Math.multiplyExact(rows, out)];
-        int width = widthOf(out);
-        IntStream.range(0, (out + width - 1) / width).parallel().forEach(index -> {
-            int first = index * width;
-            new Block(x, weight, rows, in, first, Math.min(width, out - first)).multiply(bias, y, out);
-        });
+        OutputBlocks.of(out, OUTPUTS, FEWEST_OUTPUTS, LINE)
+                .forEach((first, count) -> new Block(x, weight, rows, in, first, count).multiply(bias, y, out));
         return y;
-    }
-
-    /** Blocks of equal width, as many as keep all processors busy to the end. */
-    private static int widthOf(int out) {
-        int processors = Runtime.getRuntime().availableProcessors();
-        int blocks = (out + OUTPUTS - 1) / OUTPUTS;
-        blocks = (blocks + processors - 1) / processors * processors;
-        int even = (out + blocks - 1) / blocks;
-        return Math.max(FEWEST_OUTPUTS, (even + LINE - 1) / LINE * LINE);
     }
 
     /** Some outputs. */

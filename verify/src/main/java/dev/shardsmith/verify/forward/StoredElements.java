@@ -197,13 +197,19 @@ public final class StoredElements {
     /** All elements as numbers. */
     float[] load() throws IOException {
         float[] values = new float[elements()];
+        load(new ElementReader(), values, 0);
+        return values;
+    }
+
+    /** Puts all elements, as numbers, into an array from index {@code at} on. */
+    void load(ElementReader reader, float[] values, int at) throws IOException {
         for (int i = 0; i < runs.size(); i++) {
             Run run = runs.get(i);
-            ElementReader.of(run.name(), run.tensor(), observer).read(run.offset(), run.elements(), values, starts[i]);
+            int first = at + starts[i];
+            reader.read(run.name(), run.tensor(), run.offset(), run.elements(), values, first, observer);
             for (Rounding rounding : run.roundings()) {
-                rounding.apply(values, starts[i], run.elements());
+                rounding.apply(values, first, run.elements());
             }
         }
-        return values;
     }
 }

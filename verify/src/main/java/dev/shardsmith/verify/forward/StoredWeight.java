@@ -40,14 +40,15 @@ public record StoredWeight(String name, StoredTensor tensor) implements WeightSo
             return runs.get().load();
         }
         float[] values = new float[elements()];
-        rows(tensor, ElementReader.of(name, tensor, (from, to, bytes) -> {}), values, 0);
+        rows(tensor, new ElementReader(), values, 0);
         return values;
     }
 
     /** As deep as the tensor has dimensions; returns where the next element goes. */
-    private static int rows(StoredTensor view, ElementReader reader, float[] values, int at) throws IOException {
+    private int rows(StoredTensor view, ElementReader reader, float[] values, int at) throws IOException {
         if (view.isRowMajor()) {
-            reader.read(view.offset(), view.shape().elements(), values, at);
+            long count = view.shape().elements();
+            reader.read(name, view, view.offset(), count, values, at, (from, to, bytes) -> {});
             return at + Math.toIntExact(view.shape().elements());
         }
         int next = at;

@@ -1,11 +1,9 @@
 package dev.shardsmith.verify.forward;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.util.Objects;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * What a weight makes of activations.
@@ -13,7 +11,7 @@ import java.util.stream.Stream;
  * @param values [tokens, rows of the weight]
  * @param largestRow the largest Euclidean norm of a row of the weight
  */
-record WeightProduct(DeviceArray values, double largestRow) {
+public record WeightProduct(DeviceArray values, double largestRow) {
 
     /**
      * Makes products; large weights are read in parts.
@@ -29,6 +27,13 @@ record WeightProduct(DeviceArray values, double largestRow) {
         WeightProduct of(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out)
                 throws IOException {
             Optional<DeviceArray> kept = weights.kept(weight);
+            Optional<StoredElements> stored = kept.isPresent() ? Optional.empty() : weight.stored();
+            if (stored.isPresent()) {
+                Optional<WeightProduct> streamed = backend.product(x, stored.get(), bias, tokens, in, out);
+                if (streamed.isPresent()) {
+                    return streamed.get();
+                }
+            }
             int rows = (int) Math.max(1, Math.min(out, atOnce(weight) / in));
             if (kept.isPresent() || out <= rows) {
                 DeviceArray whole = kept.isPresent() ? kept.get() : weights.upload(weight);
@@ -56,14 +61,13 @@ record WeightProduct(DeviceArray values, double largestRow) {
 
         private WeightProduct of(DeviceArray x, DeviceArray weight, Optional<WeightSource> bias, int in, int out)
                 throws IOException {
-            double largest = Pass.largest(backend.rowNorms(weight, out, in));
             if (bias.isEmpty()) {
-                return new WeightProduct(backend.linear(x, weight, Optional.empty(), tokens, in, out), largest);
+                return backend.product(x, weight, Optional.empty(), tokens, in, out);
             }
             Optional<DeviceArray> kept = weights.kept(bias.get());
             DeviceArray added = kept.isPresent() ? kept.get() : weights.upload(bias.get());
             try {
-                return new WeightProduct(backend.linear(x, weight, Optional.of(added), tokens, in, out), largest);
+                return backend.product(x, weight, Optional.of(added), tokens, in, out);
             } finally {
                 if (kept.isEmpty()) {
                     added.close();
@@ -71,46 +75,36 @@ record WeightProduct(DeviceArray values, double largestRow) {
             }
         }
 
-        /** So many rows of the weight at a time are on the device; several such parts at once where the backend likes it so. */
+        /** So many rows of the weight at a time are on the device. */
         private WeightProduct inParts(
                 DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int out, int rows)
                 throws IOException {
             StoredElements stored = weight.stored().orElseThrow();
-            int count = (out + rows - 1) / rows;
-            WeightProduct[] parts = new WeightProduct[count];
-            int[] widths = new int[count];
+            List<DeviceArray> parts = new ArrayList<>();
+            List<Integer> widths = new ArrayList<>();
+            double largest = 0;
             try {
-                IntStream all = IntStream.range(0, count);
-                (backend.multipliesPartsAtOnce() ? all.parallel() : all).forEach(i -> {
-                    int from = i * rows;
-                    widths[i] = Math.min(rows, out - from);
-                    WeightSource some =
-                            new WeightSource.Stretch(stored.part(from * in, widths[i] * in), weight.types());
-                    parts[i] = part(x, some, bias.map(whole -> whole.rows(1, from, widths[i])), in, widths[i]);
-                });
+                for (int first = 0; first < out; first += rows) {
+                    int from = first;
+                    int count = Math.min(rows, out - from);
+                    WeightSource some = new WeightSource.Stretch(stored.part(from * in, count * in), weight.types());
+                    DeviceArray there = weights.upload(some);
+                    try {
+                        WeightProduct part = of(x, there, bias.map(whole -> whole.rows(1, from, count)), in, count);
+                        largest = Math.max(largest, part.largestRow());
+                        parts.add(part.values());
+                        widths.add(count);
+                    } finally {
+                        there.close();
+                    }
+                }
                 DeviceArray whole = backend.concat(
-                        Stream.of(parts).map(WeightProduct::values).toArray(DeviceArray[]::new), tokens, widths);
-                return new WeightProduct(
-                        whole,
-                        Stream.of(parts)
-                                .mapToDouble(WeightProduct::largestRow)
-                                .max()
-                                .orElse(0));
-            } catch (UncheckedIOException e) {
-                throw e.getCause();
+                        parts.toArray(DeviceArray[]::new),
+                        tokens,
+                        widths.stream().mapToInt(Integer::intValue).toArray());
+                return new WeightProduct(whole, largest);
             } finally {
-                Stream.of(parts)
-                        .filter(Objects::nonNull)
-                        .map(WeightProduct::values)
-                        .forEach(DeviceArray::close);
-            }
-        }
-
-        private WeightProduct part(DeviceArray x, WeightSource weight, Optional<WeightSource> bias, int in, int count) {
-            try {
-                return of(x, weight, bias, in, count);
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
+                parts.forEach(DeviceArray::close);
             }
         }
     }

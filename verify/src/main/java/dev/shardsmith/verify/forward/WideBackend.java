@@ -1,5 +1,7 @@
 package dev.shardsmith.verify.forward;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.stream.IntStream;
@@ -11,8 +13,9 @@ import java.util.stream.IntStream;
  * checkpoint, which float holds exactly unless they are stored in double.
  */
 public final class WideBackend implements ForwardBackend {
+    private final ScratchPool<WideProduct.Scratch> scratches = new ScratchPool<>(WideProduct.Scratch::new);
 
-    /** Makes a backend; it holds nothing. */
+    /** Makes a backend; it holds scratch space between its operations. */
     public WideBackend() {}
 
     @Override
@@ -33,17 +36,6 @@ public final class WideBackend implements ForwardBackend {
     @Override
     public double unit() {
         return 0x1p-53;
-    }
-
-    /** A part for each thread at a time. */
-    @Override
-    public long largestWeight() {
-        return 1 << 19;
-    }
-
-    @Override
-    public boolean multipliesPartsAtOnce() {
-        return true;
     }
 
     /** Numbers that were floats stay so: what is computed from them is not. */
@@ -70,8 +62,33 @@ public final class WideBackend implements ForwardBackend {
     @Override
     public DeviceArray linear(
             DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out) {
-        float[] start = bias.map(CpuArray::of).orElse(new float[0]);
-        return new WideArray(new WideProduct(WideArray.of(x), CpuArray.of(weight), start, rows, in, out).run());
+        try {
+            return product(x, weight, bias, rows, in, out).values();
+        } catch (IOException e) {
+            throw new UncheckedIOException("reading a weight in memory", e);
+        }
+    }
+
+    @Override
+    public WeightProduct product(
+            DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out)
+            throws IOException {
+        WeightTiles tiles = WeightTiles.of(CpuArray.of(weight), in);
+        return product(WideArray.of(x), tiles, bias.map(CpuArray::of).orElse(new float[0]), rows, in, out);
+    }
+
+    @Override
+    public Optional<WeightProduct> product(
+            DeviceArray x, StoredElements weight, Optional<WeightSource> bias, int rows, int in, int out)
+            throws IOException {
+        float[] start = bias.isPresent() ? bias.get().load() : new float[0];
+        return Optional.of(product(WideArray.of(x), WeightTiles.of(weight, in), start, rows, in, out));
+    }
+
+    private WeightProduct product(double[] x, WeightTiles weight, float[] bias, int rows, int in, int out)
+            throws IOException {
+        WideProduct.Result result = new WideProduct(x, weight, bias, rows, in, out).run(scratches);
+        return new WeightProduct(new WideArray(result.y()), result.largestRow());
     }
 
     @Override
@@ -112,7 +129,10 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public DeviceArray activate(DeviceArray x, Activation f) {
-        return new WideArray(Arrays.stream(WideArray.of(x)).map(f::of).toArray());
+        double[] source = WideArray.of(x);
+        double[] target = new double[source.length];
+        Arrays.parallelSetAll(target, i -> f.of(source[i]));
+        return new WideArray(target);
     }
 
     @Override
@@ -120,9 +140,7 @@ public final class WideBackend implements ForwardBackend {
         double[] gates = WideArray.of(gate);
         double[] values = WideArray.of(value);
         double[] target = new double[values.length];
-        for (int i = 0; i < target.length; i++) {
-            target[i] = f.of(gates[i]) * values[i];
-        }
+        Arrays.parallelSetAll(target, i -> f.of(gates[i]) * values[i]);
         return new WideArray(target);
     }
 
@@ -178,7 +196,7 @@ public final class WideBackend implements ForwardBackend {
         double[] taps = WideArray.of(weight);
         Optional<double[]> start = bias.map(WideArray::of);
         double[] target = new double[source.length];
-        for (int token = 0; token < batch * length; token++) {
+        IntStream.range(0, batch * length).parallel().forEach(token -> {
             for (int c = 0; c < channels; c++) {
                 double sum = start.isPresent() ? start.get()[c] : 0;
                 for (int k = Math.max(0, kernel - 1 - token % length); k < kernel; k++) {
@@ -186,7 +204,7 @@ public final class WideBackend implements ForwardBackend {
                 }
                 target[token * channels + c] = f.of(sum);
             }
-        }
+        });
         return new WideArray(target);
     }
 
@@ -257,5 +275,7 @@ public final class WideBackend implements ForwardBackend {
     }
 
     @Override
-    public void close() {}
+    public void close() {
+        scratches.clear();
+    }
 }

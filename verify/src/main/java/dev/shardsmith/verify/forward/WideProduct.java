@@ -1,98 +1,151 @@
 package dev.shardsmith.verify.forward;
 
-import java.util.stream.IntStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Arrays;
 
 /**
- * Matrix products in double precision with weights in float.
+ * {@code y = x · weightᵀ + bias} in double precision, with weights that are floats.
  *
- * <p>Two rows of the weight meet four tokens at a time: eight sums that do not wait for each other.
+ * <p>A task owns some outputs. It reads a tile of their weights, as many columns as fit, whole rows if possible, and turns
+ * {@value #INPUTS} inputs of it over at a time (input-major and in double, so that outputs are adjacent): each weight is read and
+ * widened once for all tokens. Tiles and panels stay in the caches and are used again, by one task after the other.
+ *
+ * <p>Every result is one chain of fused multiply-adds: it starts from the bias and takes the inputs in their order. How outputs
+ * are divided does not change a bit of it, and what is known of the rounding error of a sum of {@code in} terms in order
+ * ({@link Pass#linear}) is true of it.
  *
  * @param x [rows, in]
  * @param weight [out, in]
  * @param bias [out], or empty
+ * @param rows tokens
  */
-record WideProduct(double[] x, float[] weight, float[] bias, int rows, int in, int out) {
-    private static final int TOKENS = 4;
-    private static final int BLOCK = 64;
+record WideProduct(double[] x, WeightTiles weight, float[] bias, int rows, int in, int out) {
+    private static final int OUTPUTS = 128;
+    private static final int FEWEST_OUTPUTS = 32;
+    /** Elements of a tile, and of those of all threads together. */
+    private static final int TILE = 1 << 19;
 
-    /** The product, [rows, out]. */
-    double[] run() {
+    private static final int ALL_TILES = 1 << 24;
+    private static final int INPUTS = 128;
+    /** Doubles of a cache line; inputs that are turned over together. */
+    private static final int LINE = 8;
+
+    /**
+     * The product, and what its error depends on.
+     *
+     * @param y [rows, out]
+     * @param largestRow the largest Euclidean norm of a row of the weight
+     */
+    record Result(double[] y, double largestRow) {}
+
+    /** Room that one task after the other works in. */
+    static final class Scratch {
+        private final ElementReader reader = new ElementReader();
+        private final double[][] panel = WideUpdate.rows(INPUTS, OUTPUTS);
+        private float[] tile = new float[0];
+        private double[][] sums = new double[0][];
+
+        private float[] tile(int elements) {
+            if (tile.length < elements) {
+                tile = new float[elements];
+            }
+            return tile;
+        }
+
+        private double[][] sums(int rows) {
+            if (sums.length < rows) {
+                sums = WideUpdate.rows(rows, OUTPUTS);
+            }
+            return sums;
+        }
+    }
+
+    /** Multiplies. */
+    Result run(ScratchPool<Scratch> scratches) throws IOException {
         double[] y = new double[Math.multiplyExact(rows, out)];
-        IntStream.range(0, (out + BLOCK - 1) / BLOCK)
-                .parallel()
-                .forEach(block -> columns(block * BLOCK, Math.min(out, (block + 1) * BLOCK), y));
-        return y;
+        double[] squares = new double[out];
+        try {
+            OutputBlocks.of(out, OUTPUTS, FEWEST_OUTPUTS, LINE)
+                    .forEach((first, count) -> scratches.use(scratch -> outputs(scratch, first, count, y, squares)));
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+        double largest = 0;
+        for (double square : squares) {
+            largest = Math.max(largest, square);
+        }
+        return new Result(y, Math.sqrt(largest));
     }
 
-    private void columns(int from, int to, double[] y) {
-        int o = from;
-        for (; o + 2 <= to; o += 2) {
-            int r = 0;
-            for (; r + TOKENS <= rows; r += TOKENS) {
-                fourByTwo(r, o, y);
+    private void outputs(Scratch scratch, int first, int count, double[] y, double[] squares) {
+        // One row more than there are tokens, for the squares.
+        double[][] sums = scratch.sums(rows + 1);
+        for (int row = 0; row < rows; row++) {
+            for (int o = 0; o < count; o++) {
+                sums[row][o] = bias.length == 0 ? 0 : bias[first + o];
             }
-            for (; r < rows; r++) {
-                one(r, o, y);
-                one(r, o + 1, y);
+        }
+        Arrays.fill(sums[rows], 0, count, 0);
+        int columns = Math.min(in, Math.max(INPUTS, tile() / count / INPUTS * INPUTS));
+        float[] tile = scratch.tile(count * columns);
+        for (int column = 0; column < in; column += columns) {
+            int some = Math.min(columns, in - column);
+            try {
+                weight.read(scratch.reader, first, count, column, some, tile);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            for (int k = 0; k < some; k += INPUTS) {
+                int inputs = Math.min(INPUTS, some - k);
+                turn(tile, some, k, inputs, count, scratch.panel);
+                WideUpdate.addAll(sums, rows, scratch.panel, inputs, x, column + k, in, count);
+                WideUpdate.addSquares(sums[rows], scratch.panel, inputs, count);
             }
         }
-        for (; o < to; o++) {
-            for (int r = 0; r < rows; r++) {
-                one(r, o, y);
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(sums[row], 0, y, row * out + first, count);
+        }
+        System.arraycopy(sums[rows], 0, squares, first, count);
+    }
+
+    private static int tile() {
+        return Math.min(TILE, ALL_TILES / Runtime.getRuntime().availableProcessors());
+    }
+
+    /** Inputs [from, from + inputs) of a tile, input-major. */
+    private static void turn(float[] tile, int width, int from, int inputs, int count, double[][] panel) {
+        int k = 0;
+        for (; k + LINE <= inputs; k += LINE) {
+            eight(tile, width, from + k, count, panel, k);
+        }
+        for (; k < inputs; k++) {
+            for (int o = 0; o < count; o++) {
+                panel[k][o] = tile[o * width + from + k];
             }
         }
     }
 
-    private void fourByTwo(int r, int o, double[] y) {
-        int first = o * in;
-        int second = first + in;
-        int x0 = r * in;
-        int x1 = x0 + in;
-        int x2 = x1 + in;
-        int x3 = x2 + in;
-        double s00 = start(o);
-        double s10 = s00;
-        double s20 = s00;
-        double s30 = s00;
-        double s01 = start(o + 1);
-        double s11 = s01;
-        double s21 = s01;
-        double s31 = s01;
-        for (int i = 0; i < in; i++) {
-            double w0 = weight[first + i];
-            double w1 = weight[second + i];
-            double v0 = x[x0 + i];
-            double v1 = x[x1 + i];
-            double v2 = x[x2 + i];
-            double v3 = x[x3 + i];
-            s00 = Math.fma(w0, v0, s00);
-            s10 = Math.fma(w0, v1, s10);
-            s20 = Math.fma(w0, v2, s20);
-            s30 = Math.fma(w0, v3, s30);
-            s01 = Math.fma(w1, v0, s01);
-            s11 = Math.fma(w1, v1, s11);
-            s21 = Math.fma(w1, v2, s21);
-            s31 = Math.fma(w1, v3, s31);
+    private static void eight(float[] tile, int width, int from, int count, double[][] panel, int k) {
+        double[] p0 = panel[k];
+        double[] p1 = panel[k + 1];
+        double[] p2 = panel[k + 2];
+        double[] p3 = panel[k + 3];
+        double[] p4 = panel[k + 4];
+        double[] p5 = panel[k + 5];
+        double[] p6 = panel[k + 6];
+        double[] p7 = panel[k + 7];
+        int at = from;
+        for (int o = 0; o < count; o++) {
+            p0[o] = tile[at];
+            p1[o] = tile[at + 1];
+            p2[o] = tile[at + 2];
+            p3[o] = tile[at + 3];
+            p4[o] = tile[at + 4];
+            p5[o] = tile[at + 5];
+            p6[o] = tile[at + 6];
+            p7[o] = tile[at + 7];
+            at += width;
         }
-        y[r * out + o] = s00;
-        y[(r + 1) * out + o] = s10;
-        y[(r + 2) * out + o] = s20;
-        y[(r + 3) * out + o] = s30;
-        y[r * out + o + 1] = s01;
-        y[(r + 1) * out + o + 1] = s11;
-        y[(r + 2) * out + o + 1] = s21;
-        y[(r + 3) * out + o + 1] = s31;
-    }
-
-    private void one(int r, int o, double[] y) {
-        double sum = start(o);
-        for (int i = 0; i < in; i++) {
-            sum = Math.fma((double) weight[o * in + i], x[r * in + i], sum);
-        }
-        y[r * out + o] = sum;
-    }
-
-    private double start(int o) {
-        return bias.length == 0 ? 0 : bias[o];
     }
 }

@@ -2,7 +2,6 @@ package dev.shardsmith.verify.digest;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
@@ -17,11 +16,14 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.LongConsumer;
+import java.util.stream.Stream;
 
 /**
  * What a checkpoint holds: a digest for each logical tensor, and sums for each block of its files.
@@ -50,31 +52,61 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
      * @param progress told the bytes of each tensor that is done
      */
     public static CheckpointManifest of(ModelView view, int workers, LongConsumer progress) throws IOException {
-        try (OrderedWork work = new OrderedWork(workers)) {
-            List<TensorEntry> tensors = tensors(view, work, progress);
-            List<FileEntry> files = new ArrayList<>();
-            for (Path file : view.files().files().stream().sorted().toList()) {
-                ByteSource source = view.files().file(file);
-                List<int[]> sums = new ArrayList<>();
-                work.inOrder(FileEntry.spans(source).iterator(), sums::add);
-                files.add(FileEntry.of(relative(view.path(), file), source, sums));
-            }
-            return new CheckpointManifest(tensors, files);
+        List<TensorEntry> tensors = new ArrayList<>();
+        Map<Path, List<int[]>> sums = new HashMap<>();
+        // In one go with the files that are open already: while one thread digests the last tensor, the others sum
+        // these up.
+        run(Stream.concat(steps(view, tensors, progress), steps(view, sums)), workers);
+        // Files that reading the tensors opened.
+        run(steps(view, sums), workers);
+        List<FileEntry> entries = new ArrayList<>();
+        for (Path file : view.files().files().stream().sorted().toList()) {
+            entries.add(FileEntry.of(relative(view.path(), file), view.files().file(file), sums.get(file)));
         }
+        return new CheckpointManifest(tensors, entries);
     }
 
-    static List<TensorEntry> tensors(ModelView view, OrderedWork work, LongConsumer progress) throws IOException {
+    /** The entries of all tensors. */
+    static List<TensorEntry> tensors(ModelView view, int workers, LongConsumer progress) throws IOException {
         List<TensorEntry> entries = new ArrayList<>();
-        List<Callable<TensorEntry>> tasks = new ArrayList<>();
-        List<LogicalTensor> tensors = inOrder(view);
-        for (LogicalTensor tensor : tensors) {
-            tasks.add(() -> entry(tensor));
-        }
-        work.inOrder(tasks.iterator(), entry -> {
-            progress.accept(tensors.get(entries.size()).bytes());
-            entries.add(entry);
-        });
+        run(steps(view, entries, progress), workers);
         return entries;
+    }
+
+    /** The work of making the entries, each step of which gives what is to be done in the end, in order. */
+    private static Stream<Callable<Runnable>> steps(ModelView view, List<TensorEntry> entries, LongConsumer progress) {
+        return inOrder(view).stream().map(tensor -> () -> {
+            TensorEntry entry = entry(tensor);
+            return () -> {
+                progress.accept(tensor.bytes());
+                entries.add(entry);
+            };
+        });
+    }
+
+    /** The work of summing up the files that are open and not in {@code sums} yet. */
+    private static Stream<Callable<Runnable>> steps(ModelView view, Map<Path, List<int[]>> sums) throws IOException {
+        List<Callable<Runnable>> steps = new ArrayList<>();
+        for (Path file : view.files().files()) {
+            if (sums.containsKey(file)) {
+                continue;
+            }
+            List<int[]> ofFile = new ArrayList<>();
+            sums.put(file, ofFile);
+            for (Callable<int[]> span : FileEntry.spans(view.files().file(file))) {
+                steps.add(() -> {
+                    int[] done = span.call();
+                    return () -> ofFile.add(done);
+                });
+            }
+        }
+        return steps.stream();
+    }
+
+    private static void run(Stream<Callable<Runnable>> steps, int workers) throws IOException {
+        try (OrderedWork work = new OrderedWork(workers)) {
+            work.inOrder(steps.iterator(), Runnable::run);
+        }
     }
 
     /** A known model's tensors by name, since every layout stores them in another order; others as the file has them. */

@@ -11,7 +11,7 @@ import java.nio.IntBuffer;
  * <p>Not safe for use by several threads: it holds scratch space.
  */
 public final class FloatBits {
-    private static final int LARGEST = 0x7f7fffff;
+    private static final int LOWEST_OF_EXPONENT = 1 << 23;
 
     private final IntBuffer ints;
     private final FloatBuffer floats;
@@ -32,10 +32,12 @@ public final class FloatBits {
 
     /** True if none of these bits is a NaN or an infinity. */
     public static boolean areFinite(int[] bits, int count) {
+        // Adding one to an exponent of ones carries into the sign. Sums become vectors, which a combination of bits
+        // does not.
         int beyond = 0;
         for (int i = 0; i < count; i++) {
-            beyond |= LARGEST - (bits[i] & Integer.MAX_VALUE);
+            beyond += ((bits[i] & Integer.MAX_VALUE) + LOWEST_OF_EXPONENT) >>> 31;
         }
-        return beyond >= 0;
+        return beyond == 0;
     }
 }

@@ -107,9 +107,7 @@ public final class ManifestCheck {
     public List<ManifestFinding> checkTensors(
             ModelView view, List<ManifestFinding> blocks, int workers, LongConsumer progress) throws IOException {
         Map<String, TensorEntry> found = new LinkedHashMap<>();
-        try (OrderedWork work = new OrderedWork(workers)) {
-            CheckpointManifest.tensors(view, work, progress).forEach(entry -> found.put(entry.name(), entry));
-        }
+        CheckpointManifest.tensors(view, workers, progress).forEach(entry -> found.put(entry.name(), entry));
         Map<Path, List<ManifestFinding>> byFile = new HashMap<>();
         for (ManifestFinding block : blocks) {
             if (block.code() == Code.FILE_BLOCK) {

@@ -19,9 +19,9 @@ public record TensorDigest(byte[] sha256, Optional<TensorStatistics> statistics)
         return pass(tensor, reader, Optional.empty());
     }
 
-    /** The digest and the statistics of a tensor. */
+    /** The digest and the statistics of a tensor, without a histogram. */
     public static TensorDigest withStatistics(TensorReading tensor, BlockReader reader) throws IOException {
-        return pass(tensor, reader, TensorStatistics.of(tensor.dtype()));
+        return pass(tensor, reader, TensorStatistics.withoutHistogram(tensor.dtype()));
     }
 
     /** The digest in hexadecimal. */

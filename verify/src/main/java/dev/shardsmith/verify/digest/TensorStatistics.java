@@ -8,19 +8,16 @@ import java.util.Optional;
 /**
  * Statistics of a tensor's values, gathered block by block.
  *
- * <p>Minimum, maximum, mean and standard deviation are of the finite values alone. Blocks are merged by {@link #merge}, in
- * their order; then the result is the same for any number of threads. Complex elements count as two values.
+ * <p>Minimum, maximum, mean and standard deviation are of the finite values alone. Blocks are added in their order, so
+ * that the result is always the same. Complex elements count as two values.
+ *
+ * <p>To be used on the thread that made it, whose scratch space it shares.
  */
 public final class TensorStatistics {
     private static final int PART = ElementDecoder.CHUNK / 4;
 
-    private final ElementDecoder decoder;
-    private final double[] parts = new double[PART];
-    private final double[] chunk = new double[ElementDecoder.CHUNK];
-    private final float[] narrow = new float[ElementDecoder.CHUNK];
-    private final int[] bits = new int[ElementDecoder.CHUNK];
-    private final FloatBits floatBits = new FloatBits();
-    private final ValueHistogram histogram = new ValueHistogram();
+    private final StatisticsScratch scratch;
+    private final Optional<ValueHistogram> histogram;
     private long values;
     private long finite;
     private long zeros;
@@ -31,25 +28,97 @@ public final class TensorStatistics {
     private double mean;
     private double squares;
 
-    private TensorStatistics(ElementDecoder decoder) {
-        this.decoder = decoder;
+    private TensorStatistics(StatisticsScratch scratch, Optional<ValueHistogram> histogram) {
+        this.scratch = scratch;
+        this.histogram = histogram;
     }
 
     /** Statistics of no values yet; empty for types without a numeric meaning. */
     public static Optional<TensorStatistics> of(DType dtype) {
-        return ElementDecoder.of(dtype).map(TensorStatistics::new);
+        return StatisticsScratch.ofThisThread(dtype)
+                .map(scratch -> new TensorStatistics(scratch, Optional.of(new ValueHistogram())));
+    }
+
+    /** As {@link #of}, but without a histogram. */
+    public static Optional<TensorStatistics> withoutHistogram(DType dtype) {
+        return StatisticsScratch.ofThisThread(dtype).map(scratch -> new TensorStatistics(scratch, Optional.empty()));
     }
 
     /** Adds the {@code elements} elements at the start of a block. */
     public void add(ByteBuffer block, int elements) {
+        ElementDecoder decoder = scratch.decoder;
+        int numbers = elements * decoder.perElement();
+        if (scratch.hasCodes() && numbers >= CodeCounts.WORTHWHILE) {
+            addCodes(block, numbers);
+            return;
+        }
         int step = ElementDecoder.CHUNK / decoder.perElement();
+        boolean extremes = false;
+        scratch.beginExtremes();
         for (int first = 0; first < elements; first += step) {
             int count = Math.min(step, elements - first) * decoder.perElement();
-            if (decoder.domain() != ElementDecoder.Domain.FLOAT || !addFloats(block, first, count)) {
-                decoder.doubles(block, first, count, chunk);
+            if (decoder.domain() == ElementDecoder.Domain.FLOAT && addFloats(block, first, count)) {
+                extremes = true;
+            } else {
+                decoder.doubles(block, first, count, scratch.chunk);
                 addChunk(count);
             }
         }
+        if (extremes) {
+            min = Math.min(min, scratch.min());
+            max = Math.max(max, scratch.max());
+        }
+    }
+
+    /** Types of 16 bits: each value that occurs is looked at once, however often it does. */
+    private void addCodes(ByteBuffer block, int numbers) {
+        CodeCounts codes = scratch.codes();
+        codes.count(block, numbers);
+        long kept = 0;
+        double sum = 0;
+        for (int page = 0; page < codes.pages(); page++) {
+            float[] decoded = codes.values(page);
+            for (int i = 0; i < CodeCounts.PAGE; i++) {
+                int count = codes.counts()[codes.from(page) + i];
+                if (count > 0 && isFinite(decoded[i], count)) {
+                    kept += count;
+                    sum += count * (double) decoded[i];
+                    zeros += decoded[i] == 0 ? count : 0;
+                    min = Math.min(min, decoded[i]);
+                    max = Math.max(max, decoded[i]);
+                    if (histogram.isPresent()) {
+                        histogram.get().add(decoded[i], count);
+                    }
+                }
+            }
+        }
+        values += numbers;
+        if (kept == 0) {
+            return;
+        }
+        double blockMean = sum / kept;
+        double deviations = 0;
+        for (int page = 0; page < codes.pages(); page++) {
+            float[] decoded = codes.values(page);
+            for (int i = 0; i < CodeCounts.PAGE; i++) {
+                int count = codes.counts()[codes.from(page) + i];
+                if (count > 0 && Float.isFinite(decoded[i])) {
+                    double deviation = decoded[i] - blockMean;
+                    deviations += count * (deviation * deviation);
+                }
+            }
+        }
+        combine(kept, blockMean, deviations);
+    }
+
+    /** Counts the values that are not finite. */
+    private boolean isFinite(double value, int count) {
+        if (Double.isNaN(value)) {
+            nans += count;
+        } else if (Double.isInfinite(value)) {
+            infinities += count;
+        }
+        return Double.isFinite(value);
     }
 
     /**
@@ -58,30 +127,21 @@ public final class TensorStatistics {
      * @return false if nothing was done, because a value is not finite
      */
     private boolean addFloats(ByteBuffer block, int first, int count) {
-        decoder.floats(block, first, count, narrow);
-        floatBits.of(narrow, count, bits);
+        float[] narrow = scratch.narrow;
+        int[] bits = scratch.bits;
+        scratch.decoder.floats(block, first, count, narrow);
+        scratch.floatBits.of(narrow, count, bits);
         if (!FloatBits.areFinite(bits, count)) {
             return false;
         }
         values += count;
         zeros += count - nonzero(bits, count);
-        histogram.add(bits, count);
-        float lowest = Float.POSITIVE_INFINITY;
-        float highest = Float.NEGATIVE_INFINITY;
-        for (int i = 0; i < count; i++) {
-            lowest = Math.min(lowest, narrow[i]);
-            highest = Math.max(highest, narrow[i]);
+        if (histogram.isPresent()) {
+            histogram.get().add(bits, count);
         }
-        if (lowest < min) {
-            min = lowest;
-        }
-        if (highest > max) {
-            max = highest;
-        }
-        for (int i = 0; i < count; i++) {
-            chunk[i] = narrow[i];
-        }
-        addMoments(count, sum(chunk, count, parts));
+        scratch.addExtremes(narrow, count);
+        widen(narrow, count, scratch.chunk);
+        addMoments(count);
         return true;
     }
 
@@ -92,6 +152,12 @@ public final class TensorStatistics {
             nonzero += (magnitude | -magnitude) >>> 31;
         }
         return nonzero;
+    }
+
+    private static void widen(float[] narrow, int count, double[] wide) {
+        for (int i = 0; i < count; i++) {
+            wide[i] = narrow[i];
+        }
     }
 
     /** Sums of four parts first, which become vectors, then of those with partial sums that keep the processor busy. */
@@ -119,54 +185,38 @@ public final class TensorStatistics {
 
     /** The general case: one value after the other. */
     private void addChunk(int count) {
+        double[] chunk = scratch.chunk;
         int kept = 0;
         for (int i = 0; i < count; i++) {
             double value = chunk[i];
-            if (!Double.isFinite(value)) {
-                nans += Double.isNaN(value) ? 1 : 0;
-                infinities += Double.isNaN(value) ? 0 : 1;
+            if (!isFinite(value, 1)) {
                 continue;
             }
             // Kept in place for the sums.
             chunk[kept++] = value;
             zeros += value == 0 ? 1 : 0;
-            if (value < min) {
-                min = value;
+            min = Math.min(min, value);
+            max = Math.max(max, value);
+            if (histogram.isPresent()) {
+                histogram.get().add((float) value, 1);
             }
-            if (value > max) {
-                max = value;
-            }
-            histogram.add((float) value);
         }
         values += count;
-        addMoments(kept, sum(chunk, kept, parts));
+        addMoments(kept);
     }
 
     /** A second pass over the chunk is what makes the variance accurate. */
-    private void addMoments(int count, double sum) {
+    private void addMoments(int count) {
         if (count == 0) {
             return;
         }
-        double chunkMean = sum / count;
+        double[] chunk = scratch.chunk;
+        double chunkMean = sum(chunk, count, scratch.parts) / count;
         for (int i = 0; i < count; i++) {
             double deviation = chunk[i] - chunkMean;
             chunk[i] = deviation * deviation;
         }
-        combine(count, chunkMean, sum(chunk, count, parts));
-    }
-
-    /** Adds what was gathered of the block that comes after this one's. */
-    public void merge(TensorStatistics next) {
-        values += next.values;
-        zeros += next.zeros;
-        nans += next.nans;
-        infinities += next.infinities;
-        min = Math.min(min, next.min);
-        max = Math.max(max, next.max);
-        histogram.merge(next.histogram);
-        if (next.finite > 0) {
-            combine(next.finite, next.mean, next.squares);
-        }
+        combine(count, chunkMean, sum(chunk, count, scratch.parts));
     }
 
     /** Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. */
@@ -223,8 +273,12 @@ public final class TensorStatistics {
         return finite == 0 ? 0 : Math.sqrt(squares / finite);
     }
 
-    /** Where the finite values lie. */
+    /**
+     * Where the finite values lie.
+     *
+     * @throws java.util.NoSuchElementException of statistics without a histogram
+     */
     public ValueHistogram histogram() {
-        return histogram;
+        return histogram.orElseThrow();
     }
 }

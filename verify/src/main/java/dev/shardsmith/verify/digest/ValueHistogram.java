@@ -7,7 +7,7 @@ import java.util.List;
  * How many values fall where, counted without knowing the range beforehand.
  *
  * <p>Bins are the sign, the exponent and the top four mantissa bits of the value as a {@code float}: sixteen bins for each
- * power of two. Counts are exact and merge exactly; {@link #linear} spreads them over equal steps for a picture.
+ * power of two. Counts are exact; {@link #linear} spreads them over equal steps for a picture.
  */
 public final class ValueHistogram {
     private static final int SHIFT = 19;
@@ -24,20 +24,15 @@ public final class ValueHistogram {
      */
     public record Bar(double from, double to, double count) {}
 
-    void add(float value) {
-        counts[Float.floatToRawIntBits(value) >>> SHIFT]++;
+    /** Adds a value that occurred {@code times} times. */
+    void add(float value, int times) {
+        counts[Float.floatToRawIntBits(value) >>> SHIFT] += times;
     }
 
     /** Adds the floats that these bits are. */
     void add(int[] bits, int count) {
         for (int i = 0; i < count; i++) {
             counts[bits[i] >>> SHIFT]++;
-        }
-    }
-
-    void merge(ValueHistogram other) {
-        for (int bin = 0; bin < BINS; bin++) {
-            counts[bin] += other.counts[bin];
         }
     }
 

@@ -31,7 +31,12 @@ final class Python2Names {
             return named;
         }
         String module = MODULES.get(global.module());
-        return module == null ? global : new PyGlobal(module, global.name());
+        if (module == null) {
+            return global;
+        }
+        PyGlobal renamed = new PyGlobal(module, global.name());
+        // builtins.unicode is nothing in Python 3; as __builtin__.unicode it would be read as builtins.str.
+        return MODERN.containsKey(renamed) ? global : renamed;
     }
 
     static PyGlobal toPython3(PyGlobal global) {

@@ -2,10 +2,7 @@ package dev.shardsmith.reshard.layout;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.random.RandomGenerator;
 
 /**
  * Random models of the reference implementation, and who owns each of their rows when ranks share them.
@@ -47,111 +44,25 @@ final class SlowMamba {
         }
     }
 
-    /** The numbers that make a model; a new world size deals the same model out anew. */
-    record Spec(
-            int model,
-            int layers,
-            int[] attention,
-            String kind,
-            boolean mimo,
-            int mimoRank,
-            boolean outNorm,
-            double rope,
-            int states,
-            int heads,
-            int headDim,
-            int groups,
-            int bypass,
-            boolean norm,
-            boolean wideD,
-            boolean bias,
-            boolean convBias,
-            int queryHeads,
-            int keyHeads,
-            int attentionDim,
-            int attentionConv,
-            int attentionMlp,
-            boolean attentionBias,
-            int mlpUnits,
-            int mlpUnit,
-            boolean mlpBias,
-            boolean layerNorm,
-            int vocabulary,
-            int positions,
-            boolean tied) {}
-
-    private final Spec spec;
+    private final MambaNumbers spec;
     private final int world;
     private final List<Parameter> parameters = new ArrayList<>();
     private List<Integer> owners = new ArrayList<>();
     private boolean legal = true;
 
-    private SlowMamba(Spec spec, int world) {
+    private SlowMamba(MambaNumbers spec, int world) {
         this.spec = spec;
         this.world = world;
     }
 
     /** The model as ranks of a world share it. */
-    static SlowMamba of(Spec spec, int world) {
+    static SlowMamba of(MambaNumbers spec, int world) {
         SlowMamba model = new SlowMamba(spec, world);
         model.build();
         return model;
     }
 
-    /** Random numbers that make a valid model. */
-    static Spec random(RandomGenerator random) {
-        return random(random, List.of(128, 128, 1, 3, 8, 12).get(random.nextInt(6)));
-    }
-
-    /** Random numbers that make a valid model whose MLP is divided in these units. */
-    static Spec random(RandomGenerator random, int mlpUnit) {
-        String kind = List.of("Mamba1", "Mamba2", "Mamba3").get(random.nextInt(3));
-        int groups = 1 + random.nextInt(kind.equals("Mamba2") ? 6 : 3);
-        int heads = groups * (1 + random.nextInt(4));
-        int headDim = 2 * (1 + random.nextInt(3));
-        int scan = heads * headDim;
-        int bypass = kind.equals("Mamba2") && random.nextInt(3) == 0 ? scan : 0;
-        int inner = scan + bypass;
-        // d_model times expand (1 or 2) makes the inner width.
-        int model = inner % 2 == 0 && random.nextBoolean() ? inner / 2 : inner;
-        int keyHeads = 1 + random.nextInt(5);
-        int layers = 1 + random.nextInt(3);
-        int[] attention = random.nextBoolean() ? new int[] {random.nextInt(layers)} : new int[0];
-        boolean mimo = kind.equals("Mamba3") && random.nextBoolean();
-        return new Spec(
-                model,
-                layers,
-                attention,
-                kind,
-                mimo,
-                mimo ? 2 + random.nextInt(3) : 1,
-                random.nextBoolean(),
-                random.nextBoolean() ? 0.5 : 1.0,
-                4 * (1 + random.nextInt(3)),
-                heads,
-                headDim,
-                groups,
-                bypass,
-                random.nextBoolean(),
-                random.nextInt(4) == 0,
-                random.nextBoolean(),
-                random.nextBoolean(),
-                keyHeads * (1 + random.nextInt(4)),
-                keyHeads,
-                1 + random.nextInt(4),
-                random.nextInt(3) == 0 ? 4 : 0,
-                random.nextInt(3) == 0 ? 256 : 0,
-                random.nextBoolean(),
-                random.nextBoolean() ? 1 + random.nextInt(9) : 0,
-                mlpUnit,
-                random.nextInt(3) == 0,
-                random.nextInt(4) == 0,
-                8 * (1 + random.nextInt(12)),
-                random.nextInt(4) == 0 ? 2 + random.nextInt(5) : 0,
-                random.nextBoolean());
-    }
-
-    Spec spec() {
+    MambaNumbers spec() {
         return spec;
     }
 
@@ -162,54 +73,6 @@ final class SlowMamba {
     /** False if the real modules refuse this many ranks, or some rank would hold nothing. */
     boolean legal() {
         return legal;
-    }
-
-    /** The config.json that the reference would have written. */
-    Map<String, Object> config() {
-        Map<String, Object> ssm = new LinkedHashMap<>();
-        ssm.put("layer", spec.kind());
-        ssm.put("d_state", (long) spec.states());
-        ssm.put("expand", (long) (inner() / spec.model()));
-        if (!spec.kind().equals("Mamba1")) {
-            ssm.put("headdim", (long) spec.headDim());
-            ssm.put("ngroups", (long) spec.groups());
-        }
-        if (spec.bypass() > 0) {
-            ssm.put("d_ssm", (long) scan());
-        }
-        ssm.put("rope_fraction", spec.rope());
-        Map<String, Object> attention = new LinkedHashMap<>();
-        attention.put("num_heads", (long) spec.queryHeads());
-        attention.put("num_heads_kv", (long) spec.keyHeads());
-        attention.put("head_dim", (long) spec.attentionDim());
-        attention.put("mlp_dim", (long) spec.attentionMlp());
-        attention.put("d_conv", (long) spec.attentionConv());
-        Map<String, Object> config = new LinkedHashMap<>();
-        config.put("d_model", (long) spec.model());
-        config.put("d_intermediate", 128L * ((hidden() + 127) / 128));
-        config.put("n_layer", (long) spec.layers());
-        config.put("vocab_size", (long) spec.vocabulary() - 3);
-        config.put("ssm_cfg", ssm);
-        List<Object> indices = new ArrayList<>();
-        for (int index : spec.attention()) {
-            indices.add((long) index);
-        }
-        config.put("attn_layer_idx", indices);
-        config.put("attn_cfg", attention);
-        config.put("tie_embeddings", spec.tied());
-        return config;
-    }
-
-    private int scan() {
-        return spec.heads() * spec.headDim();
-    }
-
-    private int inner() {
-        return scan() + spec.bypass();
-    }
-
-    private int hidden() {
-        return spec.mlpUnits() * spec.mlpUnit();
     }
 
     private void build() {
@@ -254,7 +117,7 @@ final class SlowMamba {
     }
 
     private void mamba1(String prefix) {
-        int inner = inner();
+        int inner = spec.inner();
         deal(inner, 1);
         rows(prefix + "A_log", spec.states());
         deal(inner, 1);

@@ -38,12 +38,18 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
         try {
             ForwardCheck check = new ForwardCheck(backend, left, right, options, timeline);
             CheckReport report = check.run(row -> {});
-            Optional<LogitsComparison> logits =
-                    whole ? Optional.of(logits(backend, check.left(), check.right(), options)) : Optional.empty();
+            Optional<LogitsComparison> logits = whole && known(left) && known(right)
+                    ? Optional.of(logits(backend, check.left(), check.right(), options))
+                    : Optional.empty();
             return new EquivalenceReport(report, backend.availability().detail(), logits);
         } finally {
             Device.close(backend);
         }
+    }
+
+    /** Whether it is known what the whole model computes. */
+    private static boolean known(LayeredModel model) {
+        return model.remainder().doubts().isEmpty();
     }
 
     private static LogitsComparison logits(
@@ -103,8 +109,8 @@ record EquivalenceReport(CheckReport report, String device, Optional<LogitsCompa
                     + report.rows().size() + " rows");
         }
         if (report.inconclusive() > 0) {
-            out.line("inconclusive, because results that differ would look the same: " + report.inconclusive() + " of "
-                    + report.rows().size() + " rows");
+            out.line("inconclusive, because results that differ would look the same or options deny the weights: "
+                    + report.inconclusive() + " of " + report.rows().size() + " rows");
         }
         report.notes().forEach(out::line);
         out.line(conclusion(out));

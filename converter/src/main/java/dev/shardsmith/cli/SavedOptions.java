@@ -5,7 +5,7 @@ import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Layout;
-import dev.shardsmith.verify.validate.ArgumentContradictions;
+import dev.shardsmith.verify.validate.Contradictions;
 import dev.shardsmith.verify.validate.Finding;
 import java.util.List;
 
@@ -26,7 +26,8 @@ final class SavedOptions {
         if (to == Layout.SAFETENSORS || to == Layout.PT) {
             return;
         }
-        List<Finding> findings = ArgumentContradictions.of(source, options.set(), options.pattern());
+        List<Finding> findings =
+                Contradictions.of(source, options.set(), options.pattern()).findings();
         for (Finding finding : findings) {
             if (decides(finding, source, options, to)) {
                 throw CheckpointException.of(Kind.INCONSISTENT, finding.where(), finding.message())

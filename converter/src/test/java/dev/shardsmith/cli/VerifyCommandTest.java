@@ -172,7 +172,8 @@ final class VerifyCommandTest {
             CommandRun run = CommandRun.of("verify", model.toString(), model.toString(), "--device", "cpu");
 
             assertThat(run.exit()).as(wrong[0]).isEqualTo(ExitCode.INPUT);
-            assertThat(run.err()).contains("do not fit the sizes of the tensors");
+            assertThat(run.err())
+                    .contains("the options deny the weights: ", wrong[1].substring(1, wrong[1].indexOf(":") - 1));
         }
     }
 

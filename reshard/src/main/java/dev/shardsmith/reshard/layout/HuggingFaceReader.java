@@ -62,6 +62,7 @@ final class HuggingFaceReader {
         }
         weights = WeightFiles.open(pool, location.weights(), options.trailingBytes());
         weights.describe(view);
+        view.stored(weights.shapes());
         checkIndex();
         String type = String.valueOf(config.get("model_type"));
         view.description(location.explanation()
@@ -156,7 +157,12 @@ final class HuggingFaceReader {
         });
         ModelState state = sidecar.state().orElseGet(() -> NemotronConfig.state(config, pattern, shapes));
         view.addRank(new RankShard(0, 0, 0, 0, held, state));
-        view.family(Family.MEGATRON).state(state).pattern(state.args().flatMap(MegatronArgs::pattern));
+        view.family(Family.MEGATRON).pattern(state.args().flatMap(MegatronArgs::pattern));
+        if (sidecar.state().isPresent()) {
+            view.state(state);
+        } else {
+            view.derivedState(state);
+        }
         sidecar.iterationFolder().ifPresent(view::iterationFolder);
     }
 

@@ -92,6 +92,7 @@ final class MambaReader {
         }
         MambaDivisions divisions = MambaDivisions.measured(shapes, config, rules, extent);
         divisions.warnings().forEach(view::addWarning);
+        view.storedUnlessKnown(divisions.shapes());
         boolean tied = tied(ranks.get(0));
         for (String name : ranks.get(0).keySet()) {
             Division division = divisions.divisions().get(name);

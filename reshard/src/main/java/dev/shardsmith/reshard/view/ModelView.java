@@ -85,7 +85,9 @@ public final class ModelView implements Closeable {
     private final List<String> unknown;
     private final List<ExtraState> extraStates;
     private final ModelState state;
+    private final boolean stateIsDerived;
     private final Map<String, Object> config;
+    private final Optional<Map<String, Shape>> stored;
     private final List<String> order;
     private final Optional<String> iterationFolder;
     private final Optional<ExpertForm> expertForm;
@@ -113,7 +115,9 @@ public final class ModelView implements Closeable {
         this.unknown = List.copyOf(parts.unknown);
         this.extraStates = List.copyOf(parts.extraStates);
         this.state = parts.state;
+        this.stateIsDerived = parts.stateIsDerived;
         this.config = parts.config;
+        this.stored = parts.stored;
         this.order = List.copyOf(parts.order);
         this.iterationFolder = parts.iterationFolder;
         this.expertForm = parts.expertForm;
@@ -207,6 +211,11 @@ public final class ModelView implements Closeable {
         return state;
     }
 
+    /** Whether {@link #state} follows from {@link #config} and was saved nowhere. */
+    public boolean stateIsDerived() {
+        return stateIsDerived;
+    }
+
     /** The parsed {@code config.json}: maps, lists, strings, numbers, booleans; empty where there is none. */
     public Map<String, Object> config() {
         return config;
@@ -262,6 +271,11 @@ public final class ModelView implements Closeable {
         Map<String, Shape> shapes = new LinkedHashMap<>();
         tensors.forEach((name, tensor) -> shapes.put(name, tensor.shape()));
         return shapes;
+    }
+
+    /** The shapes of all tensors under the names that the files have for them; of ranks, those of the undivided model. */
+    public Map<String, Shape> storedShapes() {
+        return stored.orElseGet(this::shapes);
     }
 
     /** Names of tensors that lie on the very bytes of another, with that other's name. */

@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.view;
 
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.state.ExtraState;
@@ -39,7 +40,9 @@ public final class ModelViewBuilder {
     Parallelism parallelism = Parallelism.NONE;
     Optional<String> pattern = Optional.empty();
     ModelState state = ModelState.none();
+    boolean stateIsDerived;
     Map<String, Object> config = Map.of();
+    Optional<Map<String, Shape>> stored = Optional.empty();
     Optional<String> iterationFolder = Optional.empty();
     Optional<ExpertForm> expertForm = Optional.empty();
     OptimizerContent optimizer = OptimizerContent.NONE;
@@ -93,9 +96,27 @@ public final class ModelViewBuilder {
         return this;
     }
 
+    /** Sets everything that is not the model as what follows from {@code config.json}, and was saved nowhere. */
+    public ModelViewBuilder derivedState(ModelState newState) {
+        stateIsDerived = true;
+        return state(newState);
+    }
+
     /** Sets the parsed {@code config.json}. */
     public ModelViewBuilder config(Map<String, Object> parsed) {
         config = parsed;
+        return this;
+    }
+
+    /** Sets the shapes of all tensors under their names in the files, where the view has other names. */
+    public ModelViewBuilder stored(Map<String, Shape> shapes) {
+        stored = Optional.of(shapes);
+        return this;
+    }
+
+    /** As {@link #stored}, unless a reader that knows the files better has set them. */
+    public ModelViewBuilder storedUnlessKnown(Map<String, Shape> shapes) {
+        stored = stored.or(() -> Optional.of(shapes));
         return this;
     }
 

@@ -96,7 +96,7 @@ public final class ForwardCheck {
         return new CheckReport(List.copyOf(rows), notes);
     }
 
-    /** Copies that differ, and what either side holds and does not run, once. */
+    /** Copies that differ, what either side holds and does not run, and what its weights deny; each once. */
     private List<LayerRow> remainder(int index) throws IOException {
         List<LayerRow> rows = new ArrayList<>(CopyCheck.differences(left, "first", index, options.layers()));
         rows.addAll(CopyCheck.differences(right, "second", index + rows.size(), options.layers()));
@@ -107,6 +107,9 @@ public final class ForwardCheck {
                 rows.add(LayerRow.notRun(index + rows.size(), part.layer(), part.kind(), part.reason()));
             }
         }
+        Set<String> doubts = new LinkedHashSet<>(left.remainder().doubts());
+        doubts.addAll(right.remainder().doubts());
+        doubts.forEach(doubt -> rows.add(LayerRow.denied(index + rows.size(), doubt)));
         return rows;
     }
 

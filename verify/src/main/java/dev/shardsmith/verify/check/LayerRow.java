@@ -96,6 +96,22 @@ public record LayerRow(
                         deviation.resolution());
     }
 
+    /** A row that nothing is compared in, because it is not known what counts. */
+    static LayerRow denied(int index, String reason) {
+        return new LayerRow(
+                index,
+                Optional.empty(),
+                "options",
+                Double.NaN,
+                0,
+                Double.NaN,
+                Double.NaN,
+                Verdict.INCONCLUSIVE,
+                Optional.empty(),
+                0,
+                Optional.of(reason));
+    }
+
     static LayerRow missing(int index, Optional<Integer> layer, String kind, String reason) {
         return new LayerRow(
                 index,

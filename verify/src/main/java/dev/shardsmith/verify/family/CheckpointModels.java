@@ -16,6 +16,8 @@ import dev.shardsmith.reshard.view.RankShard;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.Remainder;
 import dev.shardsmith.verify.forward.VocabularySize;
+import dev.shardsmith.verify.validate.Contradictions;
+import dev.shardsmith.verify.validate.Finding;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -41,14 +43,33 @@ public final class CheckpointModels {
      * @throws CheckpointException if no forward pass is known for the model
      */
     public static LayeredModel of(ModelView view, Map<String, Object> override) throws IOException {
+        Contradictions denied = Contradictions.withValues(view, texts(override));
+        if (denied.preventing().isPresent()) {
+            Finding first = denied.preventing().get();
+            throw CheckpointException.of(
+                    Kind.INCONSISTENT,
+                    view.path() + ", " + first.where(),
+                    "the options deny the weights: " + first.message());
+        }
+        List<String> doubts = denied.doubts().stream()
+                .map(finding -> finding.where() + " of " + view.path() + ": " + finding.message())
+                .toList();
         try {
-            return model(view, override);
+            LayeredModel model = model(view, override);
+            return model.withRemainder(model.remainder().withDoubts(doubts));
         } catch (IllegalArgumentException | ArithmeticException e) {
             throw CheckpointException.of(
                     Kind.INCONSISTENT,
                     view.path().toString(),
                     "the saved options do not fit the sizes of the tensors: " + e.getMessage());
         }
+    }
+
+    private static Map<String, String> texts(Map<String, Object> override) {
+        Map<String, String> texts = new LinkedHashMap<>();
+        override.forEach((name, value) ->
+                texts.put(name, value instanceof Boolean flag ? flag ? "True" : "False" : String.valueOf(value)));
+        return texts;
     }
 
     private static LayeredModel model(ModelView view, Map<String, Object> override) throws IOException {

@@ -240,6 +240,9 @@ public record LayeredModel(
 
     /** Logits of a model of which a part is left out would be wrong; multi-token prediction comes after them. */
     private void refuseParts() throws CheckpointException {
+        for (String doubt : remainder.doubts()) {
+            throw CheckpointException.of(CheckpointException.Kind.INCONSISTENT, "the model", doubt);
+        }
         for (Block block : blocks) {
             if (block.notRun().isPresent()) {
                 throw CheckpointException.of(

@@ -8,11 +8,22 @@ import java.util.Optional;
  *
  * @param notRun parts that no forward pass is known for
  * @param copies tensors that several ranks or layers hold alike, of which the forward pass reads one
+ * @param doubts what the checkpoint's options say of the model and its weights deny, so that it is not known which of them counts
  */
-public record Remainder(List<NotRun> notRun, List<Copy> copies) {
+public record Remainder(List<NotRun> notRun, List<Copy> copies, List<String> doubts) {
 
     /** Nothing is left over. */
     public static final Remainder NONE = new Remainder(List.of(), List.of());
+
+    /** What is left over of a model whose options and weights agree. */
+    public Remainder(List<NotRun> notRun, List<Copy> copies) {
+        this(notRun, copies, List.of());
+    }
+
+    /** The same of a model of which this is denied. */
+    public Remainder withDoubts(List<String> denied) {
+        return new Remainder(notRun, copies, denied);
+    }
 
     /**
      * A part that is not run.

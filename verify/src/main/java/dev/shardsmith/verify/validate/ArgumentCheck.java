@@ -48,6 +48,14 @@ final class ArgumentCheck {
         unused();
         ModelArguments effective = new ModelArguments(saved);
         boolean repeated = saved.flag("mtp_use_repeated_layer");
+        if (repeated && model.predictions().size() > 1) {
+            findings.error(
+                    "args.weights",
+                    "args.mtp_use_repeated_layer",
+                    "mtp_use_repeated_layer is True, so that all depths share one block, but mtp.layers has %d blocks"
+                            .formatted(model.predictions().size()),
+                    "convert --set mtp_use_repeated_layer=False");
+        }
         for (Fact fact : facts.values()) {
             if (repeated && fact.field().equals("mtp_num_layers")) {
                 continue;

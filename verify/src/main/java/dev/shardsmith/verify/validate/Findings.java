@@ -21,6 +21,10 @@ final class Findings {
         all.add(new Finding(code, Severity.INFO, where, message, ""));
     }
 
+    void add(Finding finding) {
+        all.add(finding);
+    }
+
     void add(String code, String where, ArgumentRemark remark) {
         Severity severity = switch (remark.severity()) {
             case ERROR -> Severity.ERROR;

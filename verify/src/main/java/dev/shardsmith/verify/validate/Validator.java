@@ -61,10 +61,12 @@ public final class Validator {
         boolean shifted = saved.isPresent() && saved.get().flag("apply_layernorm_1p");
         List<Gap> gaps = Completeness.of(view);
         gaps(gaps);
+        configuration(gaps);
         Validation result = view.family() == Family.MEGATRON ? megatron(saved, gaps) : other();
         if (options.values() == ValidateOptions.Values.READ) {
             ArchiveCheck.check(view, findings);
             CopiedRanks.check(view, findings);
+            TiedHead.check(view, findings);
             new ValueCheck(view, shifted, findings).check(options.workers());
         }
         return new Validation(
@@ -87,6 +89,18 @@ public final class Validator {
                     (gaps.size() - MOST_GAPS) + " more tensors or layers are missing",
                     "");
         }
+    }
+
+    /** What the configuration says and the weights deny; that layers are missing has been said. */
+    private void configuration(List<Gap> gaps) {
+        boolean missing =
+                gaps.stream().anyMatch(gap -> gap.kind() == Gap.Kind.LAYER || gap.kind() == Gap.Kind.LAST_LAYER);
+        for (Finding finding : Contradictions.configuration(view)) {
+            if (!(missing && finding.code().equals("config.layers"))) {
+                findings.add(finding);
+            }
+        }
+        TiedHead.surplus(view, findings);
     }
 
     private void optimizer() {
@@ -137,7 +151,8 @@ public final class Validator {
                     model.isTransformer() ? "'shardsmith convert --model hybrid' makes one of this Transformer" : "";
             patterns.compare("given pattern", given.get(), fix);
         }
-        if (saved.isPresent()) {
+        // Options that were made from config.json are looked at as what that says.
+        if (saved.isPresent() && !view.stateIsDerived()) {
             new ArgumentCheck(saved.get(), facts, model, findings).check(described);
         }
         conventions(model);

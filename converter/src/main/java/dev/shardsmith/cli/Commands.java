@@ -36,7 +36,12 @@ final class Commands {
 
     /** The command of this name. */
     static Optional<Command> named(String name) {
-        return ALL.stream().filter(command -> command.name().equals(name)).findFirst();
+        for (Command command : ALL) {
+            if (command.name().equals(name)) {
+                return Optional.of(command);
+            }
+        }
+        return Optional.empty();
     }
 
     /** The command of this name, or an error that names the nearest one. */

@@ -14,14 +14,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.commons.cli.Options;
 
 /** {@code shardsmith pattern PATTERN}: explains a hybrid layer pattern, or says what is wrong with it and where. */
 final class PatternCommand implements Command {
-    /** A pattern may begin with an MLP layer, whose symbol is a dash. */
-    private static final Pattern BEGINS_WITH_A_DASH = Pattern.compile("-[MGDE*+|/-]*");
+    private static final String SYMBOLS = "MGDE*+|/-";
 
     @Override
     public String name() {
@@ -71,7 +69,8 @@ final class PatternCommand implements Command {
 
     @Override
     public boolean takesAsOperand(String word) {
-        return BEGINS_WITH_A_DASH.matcher(word).matches() && !word.equals("--");
+        // A pattern may begin with an MLP layer, whose symbol is a dash.
+        return word.startsWith("-") && !word.equals("--") && word.chars().allMatch(c -> SYMBOLS.indexOf(c) >= 0);
     }
 
     @Override

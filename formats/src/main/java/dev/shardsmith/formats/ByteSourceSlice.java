@@ -39,4 +39,21 @@ record ByteSourceSlice(ByteSource whole, ByteSource trail, String part, long sta
                 ? new ByteSourceSlice(whole, this, step, start + nested.start, nested.size)
                 : slice;
     }
+
+    // Conversions compare these before they write anything, and Java takes milliseconds to link what it makes for a
+    // record.
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ByteSourceSlice slice
+                && start == slice.start
+                && size == slice.size
+                && part.equals(slice.part)
+                && whole.equals(slice.whole)
+                && trail.equals(slice.trail);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * (31 * (31 * whole.hashCode() + part.hashCode()) + Long.hashCode(start)) + Long.hashCode(size);
+    }
 }

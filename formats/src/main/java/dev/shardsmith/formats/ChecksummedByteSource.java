@@ -36,4 +36,16 @@ record ChecksummedByteSource(ByteSource bytes, int crc) implements ByteSource {
     public ByteSource slice(String part, long offset, long length) throws CheckpointException {
         return bytes.slice(part, offset, length);
     }
+
+    // Conversions compare them before they write anything, and Java takes milliseconds to link what it makes for a
+    // record.
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ChecksummedByteSource source && crc == source.crc && bytes.equals(source.bytes);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * bytes.hashCode() + crc;
+    }
 }

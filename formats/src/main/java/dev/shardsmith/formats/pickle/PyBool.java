@@ -9,4 +9,16 @@ public record PyBool(boolean value) implements PyValue {
     public static PyBool of(boolean value) {
         return value ? TRUE : FALSE;
     }
+
+    // Conversions compare these before they write anything, and Java takes milliseconds to link what it makes for a
+    // record.
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof PyBool bool && value == bool.value;
+    }
+
+    @Override
+    public int hashCode() {
+        return Boolean.hashCode(value);
+    }
 }

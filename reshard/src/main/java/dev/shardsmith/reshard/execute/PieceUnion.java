@@ -1,5 +1,7 @@
 package dev.shardsmith.reshard.execute;
 
+import dev.shardsmith.formats.ByteSource;
+import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Piece;
 import java.nio.ByteOrder;
@@ -16,9 +18,9 @@ final class PieceUnion {
 
     /** Two pieces with the same layout place every element of the logical tensor by the same formula. */
     private record Layout(
-            Object source,
-            Object dtype,
-            List<Long> strides,
+            ByteSource source,
+            DType dtype,
+            long[] strides,
             long origin,
             ByteOrder order,
             boolean conjugate,
@@ -32,11 +34,28 @@ final class PieceUnion {
             return new Layout(
                     data.source(),
                     data.dtype(),
-                    Arrays.stream(data.strides()).boxed().toList(),
+                    data.strides(),
                     origin,
                     data.order(),
                     data.conjugate(),
                     data.negative());
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Layout layout
+                    && origin == layout.origin
+                    && dtype == layout.dtype
+                    && order == layout.order
+                    && conjugate == layout.conjugate
+                    && negative == layout.negative
+                    && Arrays.equals(strides, layout.strides)
+                    && source.equals(layout.source);
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * (31 * source.hashCode() + Arrays.hashCode(strides)) + Long.hashCode(origin);
         }
     }
 

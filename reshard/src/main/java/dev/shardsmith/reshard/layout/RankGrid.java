@@ -41,6 +41,21 @@ record RankGrid(int tensor, int pipeline, int expert, int expertTensor, Map<Rank
             }
             return name.toString();
         }
+
+        // Conversions compare these before they write anything, and Java takes milliseconds to link what it makes for a
+        // record.
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Rank rank
+                    && tensor == rank.tensor
+                    && pipeline == rank.pipeline
+                    && expert == rank.expert;
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * (31 * tensor + pipeline) + expert;
+        }
     }
 
     /**

@@ -3,16 +3,11 @@ package dev.shardsmith.reshard.plan;
 import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.WholeFile;
 import java.io.BufferedInputStream;
-import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.DigestOutputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 
 /** Plans as Protocol Buffers, see {@code plan.proto}. */
 public final class PlanCodec {
@@ -29,7 +24,7 @@ public final class PlanCodec {
      * @throws dev.shardsmith.formats.CheckpointException if a source is neither a file nor small enough to be written along
      */
     public static void write(Plan plan, OutputStream out) throws IOException {
-        new PlanWriter(out, PlanWriter.Purpose.KEEP).write(plan);
+        new PlanWriter(out).write(plan);
     }
 
     /** Writes a plan to a file, which appears complete or not at all. */
@@ -57,20 +52,10 @@ public final class PlanCodec {
     }
 
     /**
-     * The SHA-256 of a written plan: equal for the same conversion of unchanged sources, in hexadecimal digits. Of large data
-     * that lie in no file only the beginning counts.
+     * A SHA-256 of all that a plan says: equal for the same conversion of unchanged sources, in hexadecimal digits. Of large
+     * data that lie in no file only the beginning counts.
      */
     public static String fingerprint(Plan plan) throws IOException {
-        MessageDigest digest;
-        try {
-            digest = MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java platform has SHA-256", e);
-        }
-        try (OutputStream out =
-                new BufferedOutputStream(new DigestOutputStream(OutputStream.nullOutputStream(), digest))) {
-            new PlanWriter(out, PlanWriter.Purpose.FINGERPRINT).write(plan);
-        }
-        return HexFormat.of().formatHex(digest.digest());
+        return PlanFingerprint.of(plan);
     }
 }

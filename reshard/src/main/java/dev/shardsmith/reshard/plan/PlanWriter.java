@@ -27,11 +27,7 @@ import dev.shardsmith.reshard.region.Piece;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteOrder;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
-import java.time.Instant;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
@@ -44,30 +40,17 @@ final class PlanWriter {
     /** What a plan carries along must stay small; tensor data lies in files. */
     static final int LARGEST_INLINE = 64 << 20;
 
-    /** Generated data tell their seed and kind apart in their first bytes. */
-    private static final int FINGERPRINT_BYTES = 64 << 10;
-
-    /** What the message is made for. */
-    enum Purpose {
-        /** To be carried out later. */
-        KEEP,
-        /** To be told from other plans only, so large data that lie in no file need not be whole. */
-        FINGERPRINT
-    }
-
     private final OutputStream out;
     private final Map<ByteSource, Integer> sources = new IdentityHashMap<>();
     private final Map<ByteSource.FileRange, Integer> ranges = new HashMap<>();
-    private final Map<Path, BasicFileAttributes> attributes = new HashMap<>();
+    private final Map<Path, SourceState> states = new HashMap<>();
     private final Map<TargetSlot, TargetPiece> slots = new HashMap<>();
-    private final Purpose purpose;
     private long records;
     private int sourceCount;
     private int fileCount;
 
-    PlanWriter(OutputStream out, Purpose purpose) {
+    PlanWriter(OutputStream out) {
         this.out = out;
-        this.purpose = purpose;
     }
 
     void write(Plan plan) throws IOException {
@@ -146,38 +129,23 @@ final class PlanWriter {
     }
 
     private SourceRange range(ByteSource.FileRange range) throws IOException {
-        BasicFileAttributes file = attributes.get(range.file());
-        if (file == null) {
-            file = attributes(range.file());
-            attributes.put(range.file(), file);
+        SourceState state = states.get(range.file());
+        if (state == null) {
+            state = SourceState.of(range.file());
+            states.put(range.file(), state);
         }
-        Instant changed = file.lastModifiedTime().toInstant();
         return SourceRange.newBuilder()
                 .setPath(range.file().toAbsolutePath().normalize().toString())
-                .setFileSize(file.size())
-                .setChangedSeconds(changed.getEpochSecond())
-                .setChangedNanos(changed.getNano())
+                .setFileSize(state.size())
+                .setChangedSeconds(state.changed().getEpochSecond())
+                .setChangedNanos(state.changed().getNano())
                 .setOffset(range.offset())
                 .setLength(range.length())
                 .build();
     }
 
-    private static BasicFileAttributes attributes(Path file) throws IOException {
-        try {
-            return Files.readAttributes(file, BasicFileAttributes.class);
-        } catch (NoSuchFileException e) {
-            throw CheckpointException.of(
-                            CheckpointException.Kind.ENVIRONMENT, file.toString(), "the source file vanished")
-                    .withHint("check whether a training run removes old checkpoints, and work on a copy")
-                    .causedBy(e);
-        }
-    }
-
-    private ByteString inline(ByteSource source) throws IOException {
+    private static ByteString inline(ByteSource source) throws IOException {
         if (source.size() > LARGEST_INLINE) {
-            if (purpose == Purpose.FINGERPRINT) {
-                return UnsafeByteOperations.unsafeWrap(source.readBytes(0, FINGERPRINT_BYTES));
-            }
             throw CheckpointException.of(
                     CheckpointException.Kind.LIMIT,
                     source.name(),

@@ -26,4 +26,16 @@ public record TargetSlot(String file, String key, long size) implements ByteSour
     public Optional<FileRange> inFile() {
         return Optional.empty();
     }
+
+    // Conversions compare these before they write anything, and Java takes milliseconds to link what it makes for a
+    // record.
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof TargetSlot slot && size == slot.size && key.equals(slot.key) && file.equals(slot.file);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * (31 * file.hashCode() + key.hashCode()) + Long.hashCode(size);
+    }
 }

@@ -33,4 +33,21 @@ public record Parallelism(int tensor, int pipeline, int virtual, int expert, int
         }
         return text.toString();
     }
+
+    // Conversions compare these before they write anything, and Java takes milliseconds to link what it makes for a
+    // record.
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Parallelism sizes
+                && tensor == sizes.tensor
+                && pipeline == sizes.pipeline
+                && virtual == sizes.virtual
+                && expert == sizes.expert
+                && expertTensor == sizes.expertTensor;
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * (31 * (31 * (31 * tensor + pipeline) + virtual) + expert) + expertTensor;
+    }
 }

@@ -23,6 +23,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -87,6 +88,113 @@ final class PlanCodecTest {
         assertThat(PlanCodec.fingerprint(plan())).isEqualTo(before).hasSize(64);
         Files.setLastModifiedTime(source, FileTime.fromMillis(1_000_000));
         assertThat(PlanCodec.fingerprint(plan())).isNotEqualTo(before);
+    }
+
+    @Test
+    void theFingerprintIsThatOfThePlanReadAgain() throws IOException {
+        Plan plan = plan();
+        assertThat(PlanCodec.fingerprint(read(written(plan)))).isEqualTo(PlanCodec.fingerprint(plan));
+    }
+
+    @Test
+    void everyPartOfAPlanChangesTheFingerprint() throws IOException {
+        Plan plan = plan();
+        FileImage file = plan.files().get(0);
+        TensorMove move = plan.moves().get(0);
+        List<Plan> others = new ArrayList<>();
+        others.add(plan);
+        others.add(plan.withNote("another note"));
+        others.add(plan.withDropped(new Dropped("optimizer", 5, 20, "asked for")));
+        others.add(with(plan, List.of(), plan.moves()));
+        others.add(new Plan(
+                plan.files(), plan.moves(), new Ledger(1, 2, 3, 4, 5, 6, 8), plan.dropped(), plan.notes(), true));
+        others.add(new Plan(plan.files(), plan.moves(), plan.ledger(), plan.dropped(), plan.notes(), false));
+        for (FileImage other : List.of(
+                new FileImage("other.pt", 64, file.literals(), file.slots(), file.crcPatches()),
+                new FileImage(file.path(), 65, file.literals(), file.slots(), file.crcPatches()),
+                new FileImage(file.path(), 64, List.of(), file.slots(), file.crcPatches()),
+                new FileImage(
+                        file.path(),
+                        64,
+                        List.of(new FileImage.Literal(0, new byte[] {1, 2, 4})),
+                        file.slots(),
+                        file.crcPatches()),
+                new FileImage(
+                        file.path(),
+                        64,
+                        List.of(new FileImage.Literal(1, new byte[] {1, 2, 3})),
+                        file.slots(),
+                        file.crcPatches()),
+                new FileImage(
+                        file.path(),
+                        64,
+                        file.literals(),
+                        List.of(new FileImage.Slot("data/0", 24, 24)),
+                        file.crcPatches()),
+                new FileImage(file.path(), 64, file.literals(), file.slots(), List.of()))) {
+            others.add(with(plan, List.of(other), plan.moves()));
+        }
+        Piece first = move.sources().get(0);
+        Piece second = move.sources().get(1);
+        StoredTensor data = first.data();
+        ByteSource storage = pool.file(source).slice("data/7", 10, 80);
+        for (StoredTensor other : List.of(
+                view(DType.F32, data.strides(), storage, 12).withFlags(true, false),
+                view(DType.F32, new long[] {1, 3}, storage, 8).withFlags(true, false),
+                view(DType.I32, data.strides(), storage, 8).withFlags(true, false),
+                view(DType.F32, data.strides(), storage, 8).withFlags(true, true),
+                view(DType.F32, data.strides(), storage, 8),
+                view(DType.F32, data.strides(), storage.withRecordedCrc(0), 8).withFlags(true, false),
+                view(DType.F32, data.strides(), storage.withRecordedCrc(7), 8).withFlags(true, false),
+                view(DType.F32, data.strides(), pool.file(source).slice("data/7", 9, 80), 8)
+                        .withFlags(true, false),
+                view(DType.F32, data.strides(), ByteSource.of("memory", new byte[80]), 8)
+                        .withFlags(true, false))) {
+            others.add(moving(plan, List.of(new Piece(first.at(), other), second), move));
+        }
+        others.add(moving(plan, List.of(second, first), move));
+        others.add(moving(plan, List.of(new Piece(new long[] {2, 0}, data), second), move));
+        others.add(with(
+                plan,
+                plan.files(),
+                List.of(new TensorMove(
+                        "bias", move.shape(), move.sources(), move.fills(), move.targets(), move.replicas()))));
+        others.add(with(
+                plan,
+                plan.files(),
+                List.of(new TensorMove(
+                        move.tensor(), move.shape(), move.sources(), List.of(), move.targets(), move.replicas()))));
+        others.add(with(
+                plan,
+                plan.files(),
+                List.of(new TensorMove(
+                        move.tensor(), move.shape(), move.sources(), move.fills(), List.of(), move.replicas()))));
+        others.add(with(
+                plan,
+                plan.files(),
+                List.of(new TensorMove(
+                        move.tensor(), move.shape(), move.sources(), move.fills(), move.targets(), List.of()))));
+        List<String> fingerprints = new ArrayList<>();
+        for (Plan other : others) {
+            fingerprints.add(PlanCodec.fingerprint(other));
+        }
+        assertThat(fingerprints).doesNotHaveDuplicates().hasSize(28);
+    }
+
+    private static Plan with(Plan plan, List<FileImage> files, List<TensorMove> moves) {
+        return new Plan(files, moves, plan.ledger(), plan.dropped(), plan.notes(), plan.singleFile());
+    }
+
+    private static Plan moving(Plan plan, List<Piece> sources, TensorMove move) {
+        return with(
+                plan,
+                plan.files(),
+                List.of(new TensorMove(
+                        move.tensor(), move.shape(), sources, move.fills(), move.targets(), move.replicas())));
+    }
+
+    private static StoredTensor view(DType dtype, long[] strides, ByteSource source, long offset) throws IOException {
+        return StoredTensor.checked("weight", dtype, Shape.of(1, 2), strides, source, offset, ByteOrder.BIG_ENDIAN);
     }
 
     @Test

@@ -85,11 +85,14 @@ public final class BlockComparer {
             long index = (firstElement + first) * left.perElement();
             int count = chunk * left.perElement();
             result.values += count;
+            if (fast.isPresent() && fast.get().compare(leftBlock, rightBlock, first, count, index, result)) {
+                continue;
+            }
             if (sameType && sameBits(leftBlock, rightBlock, first, chunk)) {
                 addSame(leftBlock, first, count);
             } else if (left.domain() == Domain.LONG || right.domain() == Domain.LONG) {
                 compareIntegers(leftBlock, rightBlock, first, count, index, result);
-            } else if (fast.isEmpty() || !fast.get().compare(leftBlock, rightBlock, first, count, index, result)) {
+            } else {
                 compareValues(leftBlock, rightBlock, first, count, index, result);
             }
         }
@@ -115,14 +118,9 @@ public final class BlockComparer {
     }
 
     private void addSame(ByteBuffer block, int first, int count) {
-        if (fast.isEmpty() || !fast.get().addSame(block, first, count)) {
-            left.doubles(block, first, count, leftDoubles);
-            dropInfinite(leftDoubles, leftDoubles, count);
-            Arrays.fill(leftDoubles, count, leftDoubles.length, 0);
-            for (int from = 0; from < count; from += FloatChunk.ROW) {
-                sums.addSame(Arrays.copyOfRange(leftDoubles, from, from + FloatChunk.ROW));
-            }
-        }
+        left.doubles(block, first, count, leftDoubles);
+        dropInfinite(leftDoubles, leftDoubles, count);
+        sums.addSame(rows(leftDoubles, count));
     }
 
     /** The general path: one value after the other. */
@@ -153,12 +151,17 @@ public final class BlockComparer {
 
     private void addPairs(int count) {
         dropInfinite(leftDoubles, rightDoubles, count);
-        Arrays.fill(leftDoubles, count, leftDoubles.length, 0);
-        Arrays.fill(rightDoubles, count, rightDoubles.length, 0);
-        for (int from = 0; from < count; from += FloatChunk.ROW) {
-            int to = from + FloatChunk.ROW;
-            sums.add(Arrays.copyOfRange(leftDoubles, from, to), Arrays.copyOfRange(rightDoubles, from, to));
+        sums.add(rows(leftDoubles, count), rows(rightDoubles, count), new double[FloatChunk.ROW]);
+    }
+
+    /** The values in rows, with zeros after the last one. */
+    private static double[][] rows(double[] values, int count) {
+        Arrays.fill(values, count, values.length, 0);
+        double[][] rows = new double[values.length / FloatChunk.ROW][];
+        for (int row = 0; row < rows.length; row++) {
+            rows[row] = Arrays.copyOfRange(values, row * FloatChunk.ROW, (row + 1) * FloatChunk.ROW);
         }
+        return rows;
     }
 
     /** Sets to 0 the pairs of which one value is not finite: they have no part in the sums. */

@@ -4,15 +4,13 @@ import dev.shardsmith.verify.digest.ElementDecoder;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.DoubleBuffer;
-import java.nio.IntBuffer;
 import java.nio.LongBuffer;
-import java.util.Arrays;
 
 /**
  * The values of one side of a chunk: as words of their layout, and as doubles.
  *
- * <p>They stand in rows of {@link #ROW}, with zeros after the last one. A row of 64-bit words makes a row of doubles of the
- * values at the first place of each word, one of those at the second, and so on.
+ * <p>Words stand in rows of {@link #ROW}, with zeros after the last value. A row makes a row of doubles of the values at the
+ * first place of each word, one of those at the second, and so on.
  *
  * <p>Filled by a {@link FloatLoader}. Loops over rows are written for HotSpot's compiler, which makes vectors of them: a
  * constant number of steps, one index, one kind of element, no branches and no reductions. Bits are moved between types by
@@ -22,94 +20,69 @@ final class FloatChunk {
     /** Entries of a row. */
     static final int ROW = 256;
 
-    private static final int ROWS = ElementDecoder.CHUNK / ROW;
+    /** Values of a chunk: four rows of doubles. */
+    static final int VALUES = ElementDecoder.CHUNK;
 
     /** The values, little-endian: the first one in the low bits. */
-    final int[][] words = new int[ROWS][ROW];
+    final long[][] words;
+
+    /**
+     * Numbers on the scale of the coarser type, neighbours one apart, as the words stand: sign and magnitude. The words
+     * themselves, where they are such numbers.
+     */
+    final long[][] numbers;
 
     /** The values; finite if the words are. */
-    final double[][] values = new double[ROWS][ROW];
-
-    /** Numbers on the scale of the coarser type, neighbours one apart, as the words stand; for values of 32 bits alone. */
-    final int[][] numbers = new int[ROWS][ROW];
+    final double[][] values = new double[VALUES / ROW][ROW];
 
     private final FloatLayout layout;
-    private final long[][] pairs = new long[ROWS / 2][ROW];
     private final long[] spread = new long[ROW];
+    private final double[] raw = new double[ROW];
     private final LongBuffer spreadLongs;
     private final DoubleBuffer spreadDoubles;
-    private final ByteBuffer part =
-            ByteBuffer.allocate(ElementDecoder.CHUNK * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    private int pairRows;
 
-    FloatChunk(FloatLayout layout) {
+    FloatChunk(FloatLayout layout, boolean ownNumbers) {
         this.layout = layout;
+        this.words = new long[layout.wordRows()][ROW];
+        this.numbers = ownNumbers ? new long[layout.wordRows()][ROW] : words;
         ByteBuffer shared = ByteBuffer.allocate(ROW * Double.BYTES).order(ByteOrder.nativeOrder());
         this.spreadLongs = shared.asLongBuffer();
         this.spreadDoubles = shared.asDoubleBuffer();
     }
 
-    /** Rows of words in use. */
-    int wordRows() {
-        return 2 * pairRows;
-    }
-
-    /** Rows of values in use. */
-    int valueRows() {
-        return pairRows * perPair();
-    }
-
-    private int perPair() {
-        return 2 * layout.perWord();
-    }
-
     /** The value at a position. */
     double value(int position) {
-        int pair = position / perPair();
-        return values[pair / ROW * perPair() + position % perPair()][pair % ROW];
+        return values[layout.row(position)][layout.column(position)];
     }
 
-    /** Takes {@code count} values, all bytes of a little-endian buffer. */
-    void take(ByteBuffer source, int count) {
-        int perRow = ROW * perPair();
-        pairRows = (count + perRow - 1) / perRow;
-        ByteBuffer whole = source;
-        int bytes = pairRows * ROW * Long.BYTES;
-        if (source.remaining() < bytes) {
-            part.clear().put(source);
-            Arrays.fill(part.array(), part.position(), bytes, (byte) 0);
-            whole = part.clear();
-        }
-        IntBuffer ints = whole.asIntBuffer();
-        for (int row = 0; row < wordRows(); row++) {
-            ints.get(words[row]);
-        }
-        LongBuffer longs = whole.asLongBuffer();
-        for (int row = 0; row < pairRows; row++) {
-            longs.get(pairs[row]);
-            widen(row);
+    /** Takes rows of words from a place of a buffer on. */
+    static void take(LongBuffer source, int from, long[][] rows) {
+        for (int row = 0; row < rows.length; row++) {
+            source.get(from + row * ROW, rows[row]);
         }
     }
 
-    private void widen(int row) {
-        for (int place = 0; place < perPair(); place++) {
-            double[] out = values[row * perPair() + place];
-            spread(pairs[row], spread, Long.SIZE - (place + 1) * layout.bits, layout.shift, layout.mask);
+    /** Makes {@link #values} of the words. */
+    void widen() {
+        for (int row = 0; row < values.length; row++) {
+            int place = row % layout.perWord();
+            int up = Long.SIZE - (place + 1) * layout.bits;
+            spread(words[row / layout.perWord()], spread, up, layout.shift, layout.mask);
             spreadLongs.put(0, spread);
-            spreadDoubles.get(0, out);
-            scale(out, layout.scale);
+            spreadDoubles.get(0, raw);
+            scale(raw, layout.scale, values[row]);
         }
     }
 
-    private static void spread(long[] pairs, long[] out, int up, int down, long mask) {
+    private static void spread(long[] words, long[] out, int up, int down, long mask) {
         for (int i = 0; i < ROW; i++) {
-            out[i] = ((pairs[i] << up) >> down) & mask;
+            out[i] = ((words[i] << up) >> down) & mask;
         }
     }
 
-    private static void scale(double[] values, double factor) {
+    private static void scale(double[] raw, double factor, double[] out) {
         for (int i = 0; i < ROW; i++) {
-            values[i] *= factor;
+            out[i] = raw[i] * factor;
         }
     }
 }

@@ -4,10 +4,10 @@ import dev.shardsmith.formats.DType;
 import java.util.Optional;
 
 /**
- * How a floating-point type lies in words, so that whole arrays of words can be worked on.
+ * How a floating-point type lies in words of 64 bits, so that whole arrays of words can be worked on.
  *
- * <p>A 32-bit word holds one value or two. A value's bits at the top of a 64-bit word, shifted right by the difference in the
- * width of the exponents, are those of a {@code double}: the value times a power of two, exactly, subnormals included.
+ * <p>A word holds two values or four. A value's bits at the top of a word, shifted right by the difference in the width of
+ * the exponents, are those of a {@code double}: the value divided by a power of two, exactly, subnormals included.
  */
 enum FloatLayout {
     BRAIN(16, 8),
@@ -27,13 +27,13 @@ enum FloatLayout {
     final double scale;
 
     /** The exponent of each value of a word. */
-    final int exponents;
+    final long exponents;
 
     /** The lowest bit of each exponent: added to an exponent of ones, it carries into the sign. */
-    final int exponentUnits;
+    final long exponentUnits;
 
     /** The sign of each value of a word. */
-    final int signs;
+    final long signs;
 
     FloatLayout(int bits, int exponentBits) {
         int mantissaBits = bits - 1 - exponentBits;
@@ -42,13 +42,9 @@ enum FloatLayout {
         this.mask = Long.MIN_VALUE | (((1L << (bits - 1)) - 1) << (64 - bits)) >>> shift;
         // The bias of a double's exponent is 1023.
         this.scale = Math.scalb(1.0, 1023 - ((1 << (exponentBits - 1)) - 1));
-        this.exponents = inEach(((1 << exponentBits) - 1) << mantissaBits);
-        this.exponentUnits = inEach(1 << mantissaBits);
-        this.signs = inEach(1 << (bits - 1));
-    }
-
-    private int inEach(int part) {
-        return bits == 32 ? part : part << 16 | part;
+        this.exponents = inEach(((1L << exponentBits) - 1) << mantissaBits);
+        this.exponentUnits = inEach(1L << mantissaBits);
+        this.signs = inEach(1L << (bits - 1));
     }
 
     /** The layout of a type; empty if it is none of these. */
@@ -63,8 +59,34 @@ enum FloatLayout {
         };
     }
 
-    /** Values in one 32-bit word. */
+    /** Values in one word. */
     int perWord() {
-        return 32 / bits;
+        return Long.SIZE / bits;
+    }
+
+    /** Rows of words that hold a chunk of values. */
+    int wordRows() {
+        return FloatChunk.VALUES / perWord() / FloatChunk.ROW;
+    }
+
+    /** The row of doubles that holds the value at a position of a chunk. */
+    int row(int position) {
+        return position / perWord() / FloatChunk.ROW * perWord() + position % perWord();
+    }
+
+    /** The place of a value, which is that of its word, in its row. */
+    int column(int position) {
+        return position / perWord() % FloatChunk.ROW;
+    }
+
+    /** A number in each place of a word. */
+    long inEach(long number) {
+        long pair = bits == 32 ? number : number << 16 | number;
+        return pair << 32 | pair;
+    }
+
+    /** The number at a position's place of its word. */
+    long part(long word, int position) {
+        return word >>> position % perWord() * bits & (1L << bits) - 1;
     }
 }

@@ -2,11 +2,15 @@ package dev.shardsmith.verify.diff;
 
 import java.nio.ByteBuffer;
 
-/** Brings the stored values of one side of a chunk into a {@link FloatChunk}. */
+/**
+ * Brings the stored values of one side into a {@link FloatChunk}.
+ *
+ * <p>Not safe for use by several threads, and for one side alone: it keeps what it needs of the side's block.
+ */
 interface FloatLoader {
-    /** The layout of the words that it makes of the values. */
-    FloatLayout layout();
+    /** A chunk that it can fill. */
+    FloatChunk newChunk();
 
-    /** Loads {@code count} values from element {@code first} of a block on. */
+    /** Loads {@code count} values from element {@code first} of a block on, a multiple of a whole chunk. */
     void load(ByteBuffer block, int first, int count, FloatChunk chunk);
 }

@@ -17,11 +17,8 @@ import java.util.Optional;
  * same on both.
  */
 final class FloatPairs {
-    private static final int CHUNK = ElementDecoder.CHUNK;
     private static final int ROW = FloatChunk.ROW;
-
-    /** A count of 16 bits, to which a chunk adds one for each of its rows of words. */
-    private static final int MOST_CHUNKS = 0xffff / (CHUNK / ROW);
+    private static final int VALUES = FloatChunk.VALUES;
 
     private final FloatLoader leftLoader;
     private final FloatLoader rightLoader;
@@ -31,28 +28,40 @@ final class FloatPairs {
     private final LaneSums sums;
     private final FloatChunk left;
     private final FloatChunk right;
-    private final UlpCounts ulps = new UlpCounts();
-    private final int[] different = new int[ROW];
-    private final int[] flags = new int[ROW];
+    private final UlpCounts ulps;
+    private final long[] different = new long[ROW];
+    private final long[] flags = new long[ROW];
+    private final long[] noFlags = new long[ROW];
+    private final long[] opposite = new long[ROW];
+    private final double[] squares = new double[ROW];
     private final double[] figures = new double[ROW];
+    private final double[] excess = new double[ROW];
+    private final double[] noExcess = new double[ROW];
     private final long[] signs = new long[ROW];
-    private final long[] beyond = new long[ROW];
-    private final int[][] steps = new int[CHUNK / ROW][];
+    private final long[] negative = new long[ROW];
+    private final long[][] steps;
     private final DoubleBuffer doubles;
     private final LongBuffer longs;
-    private int chunks;
+    private int counted;
     private long gathered;
 
     private FloatPairs(
-            FloatLoader leftLoader, FloatLoader rightLoader, boolean sameType, Tolerance tolerance, LaneSums sums) {
+            FloatLayout layout,
+            FloatLoader leftLoader,
+            FloatLoader rightLoader,
+            boolean sameType,
+            Tolerance tolerance,
+            LaneSums sums) {
+        this.layout = layout;
         this.leftLoader = leftLoader;
         this.rightLoader = rightLoader;
-        this.layout = leftLoader.layout();
         this.sameType = sameType;
         this.tolerance = tolerance;
         this.sums = sums;
-        this.left = new FloatChunk(layout);
-        this.right = new FloatChunk(layout);
+        this.left = leftLoader.newChunk();
+        this.right = rightLoader.newChunk();
+        this.ulps = new UlpCounts(layout);
+        this.steps = new long[layout.wordRows()][];
         ByteBuffer shared = ByteBuffer.allocate(ROW * Double.BYTES).order(ByteOrder.nativeOrder());
         this.doubles = shared.asDoubleBuffer();
         this.longs = shared.asLongBuffer();
@@ -67,10 +76,13 @@ final class FloatPairs {
         boolean sameType = left.dtype() == right.dtype();
         Optional<FloatLayout> stored = sameType ? FloatLayout.of(left.dtype()) : Optional.empty();
         if (stored.isPresent()) {
-            StoredFloats loader = new StoredFloats(stored.get(), left.dtype().byteSize());
-            return Optional.of(new FloatPairs(loader, loader, true, tolerance, sums));
+            int bytes = left.dtype().byteSize();
+            StoredFloats leftLoader = new StoredFloats(stored.get(), bytes);
+            StoredFloats rightLoader = new StoredFloats(stored.get(), bytes);
+            return Optional.of(new FloatPairs(stored.get(), leftLoader, rightLoader, true, tolerance, sums));
         }
         return Optional.of(new FloatPairs(
+                FloatLayout.SINGLE,
                 new DecodedFloats(left, scale, sameType),
                 new DecodedFloats(right, scale, sameType),
                 sameType,
@@ -79,23 +91,7 @@ final class FloatPairs {
     }
 
     /**
-     * Adds the sums of {@code count} values that are the same on both sides.
-     *
-     * @return false if nothing was done, because this is for the general path
-     */
-    boolean addSame(ByteBuffer block, int first, int count) {
-        leftLoader.load(block, first, count, left);
-        if (!areFinite(left, left)) {
-            return false;
-        }
-        for (int row = 0; row < left.valueRows(); row++) {
-            sums.addSame(left.values[row]);
-        }
-        return true;
-    }
-
-    /**
-     * Compares {@code count} values from element {@code first} of two blocks on.
+     * Compares {@code count} values from element {@code first} of two blocks on, which is a multiple of a chunk.
      *
      * @return false if nothing was done, because this is for the general path
      */
@@ -103,16 +99,20 @@ final class FloatPairs {
             ByteBuffer leftBlock, ByteBuffer rightBlock, int first, int count, long index, TensorComparison result) {
         leftLoader.load(leftBlock, first, count, left);
         rightLoader.load(rightBlock, first, count, right);
-        if (!areFinite(left, right)) {
+        if (!areFinite()) {
             return false;
         }
-        countDifferent();
-        for (int row = 0; row < left.valueRows(); row++) {
-            sums.add(left.values[row], right.values[row]);
+        left.widen();
+        if (areSame()) {
+            sums.addSame(left.values);
+            return true;
         }
+        right.widen();
+        sums.add(left.values, right.values, squares);
+        countDifferent();
         measure();
         if (exceed(result.maxUlp)) {
-            result.maxUlp = largest();
+            result.maxUlp = largest(count);
         }
         if (!tolerance.isExact()) {
             result.beyond += tolerance.ulps() == 0 ? beyond() : beyondEach(count);
@@ -123,42 +123,45 @@ final class FloatPairs {
         return true;
     }
 
-    private boolean areFinite(FloatChunk a, FloatChunk b) {
+    private boolean areFinite() {
         Arrays.fill(flags, 0);
-        for (int row = 0; row < a.wordRows(); row++) {
-            exponents(a.words[row], b.words[row], layout.exponents, layout.exponentUnits, flags);
+        for (int row = 0; row < layout.wordRows(); row++) {
+            exponents(left.words[row], right.words[row], layout.exponents, layout.exponentUnits, layout.signs, flags);
         }
-        return (any(flags) & layout.signs) == 0;
+        return Arrays.equals(flags, noFlags);
     }
 
     /** Sets a sign wherever an exponent is all ones. */
-    private static void exponents(int[] a, int[] b, int exponents, int units, int[] flags) {
+    private static void exponents(long[] a, long[] b, long exponents, long units, long signs, long[] flags) {
         for (int i = 0; i < ROW; i++) {
-            flags[i] |= ((a[i] & exponents) + units) | ((b[i] & exponents) + units);
+            flags[i] |= (((a[i] & exponents) + units) | ((b[i] & exponents) + units)) & signs;
         }
     }
 
-    private static int any(int[] flags) {
-        int any = 0;
-        for (int i = 0; i < ROW; i++) {
-            any |= flags[i];
+    private boolean areSame() {
+        for (int row = 0; row < layout.wordRows(); row++) {
+            if (!Arrays.equals(left.words[row], right.words[row])) {
+                return false;
+            }
         }
-        return any;
+        return true;
     }
 
     private void countDifferent() {
-        if (++chunks == MOST_CHUNKS) {
-            gatherDifferent();
-        }
-        for (int row = 0; row < left.wordRows(); row++) {
+        for (int row = 0; row < layout.wordRows(); row++) {
             different(left.words[row], right.words[row], layout.signs, layout.bits - 1, different);
+        }
+        counted += layout.wordRows();
+        if (counted == (1 << 16) - layout.wordRows()) {
+            // One row more could be more than a place of 16 bits holds.
+            gatherDifferent();
         }
     }
 
-    /** Adds one to a part of a counter where the values of that part differ. */
-    private static void different(int[] a, int[] b, int signs, int shift, int[] counts) {
+    /** Adds one to a place of a counter where the values of that place differ. */
+    private static void different(long[] a, long[] b, long signs, int shift, long[] counts) {
         for (int i = 0; i < ROW; i++) {
-            int bits = a[i] ^ b[i];
+            long bits = a[i] ^ b[i];
             // The sum carries into the sign if a bit below it is set.
             counts[i] += ((((bits & ~signs) + ~signs) | bits) & signs) >>> shift;
         }
@@ -166,73 +169,73 @@ final class FloatPairs {
 
     /** Distances in units in the last place, unsigned. */
     private void measure() {
-        for (int row = 0; row < left.wordRows(); row++) {
-            if (layout.bits == 32) {
-                steps[row] = ulps.nextRow();
-                distances(left.numbers[row], right.numbers[row], steps[row]);
-            } else {
-                steps[2 * row] = ulps.nextRow();
-                lowerDistances(left.words[row], right.words[row], steps[2 * row]);
-                steps[2 * row + 1] = ulps.nextRow();
-                upperDistances(left.words[row], right.words[row], steps[2 * row + 1]);
-            }
+        for (int row = 0; row < layout.wordRows(); row++) {
+            steps[row] = ulps.nextRow();
+            long[] a = left.numbers[row];
+            long[] b = right.numbers[row];
+            apart(a, b, layout.signs, layout.bits - 1, steps[row]);
+            opposite(a, b, layout.signs, layout.bits - 1, opposite);
+            addOpposite(a, b, layout.signs, opposite, steps[row]);
         }
     }
 
-    private static void distances(int[] a, int[] b, int[] out) {
+    /** How far magnitudes are apart. */
+    private static void apart(long[] a, long[] b, long signs, int shift, long[] out) {
         for (int i = 0; i < ROW; i++) {
-            int difference = a[i] - b[i];
-            // All ones if a is the smaller number, also where the difference needs 33 bits.
-            int sign = (difference ^ ((a[i] ^ b[i]) & (a[i] ^ difference))) >> 31;
-            out[i] = (difference ^ sign) - sign;
+            // The sign that is set first is what each place borrows from, instead of its neighbour.
+            long difference = (((a[i] & ~signs) | signs) - (b[i] & ~signs)) ^ signs;
+            long negative = difference & signs;
+            long one = negative >>> shift;
+            out[i] = (difference ^ ((negative + negative) - one)) + one;
         }
     }
 
-    private static void lowerDistances(int[] a, int[] b, int[] out) {
+    /** All bits of each place where the signs differ. */
+    private static void opposite(long[] a, long[] b, long signs, int shift, long[] out) {
         for (int i = 0; i < ROW; i++) {
-            out[i] = distance(a[i] << 16, b[i] << 16);
+            long differ = (a[i] ^ b[i]) & signs;
+            out[i] = (differ + differ) - (differ >>> shift);
         }
     }
 
-    private static void upperDistances(int[] a, int[] b, int[] out) {
+    /** The sum of the magnitudes takes the place of their difference where the signs are opposite. */
+    private static void addOpposite(long[] a, long[] b, long signs, long[] opposite, long[] out) {
         for (int i = 0; i < ROW; i++) {
-            out[i] = distance(a[i], b[i]);
+            long sum = (a[i] & ~signs) + (b[i] & ~signs);
+            out[i] = out[i] ^ ((out[i] ^ sum) & opposite[i]);
         }
-    }
-
-    /** The distance of the values in the upper halves of two words. */
-    private static int distance(int a, int b) {
-        int aSign = a >> 31;
-        int bSign = b >> 31;
-        int difference = (((a >> 16 & 0x7fff) ^ aSign) - aSign) - (((b >> 16 & 0x7fff) ^ bSign) - bSign);
-        int sign = difference >> 31;
-        return (difference ^ sign) - sign;
     }
 
     /** Whether a distance is above {@code limit}. */
     private boolean exceed(long limit) {
+        long highest = (1L << layout.bits) - 1;
+        long room = layout.inEach(highest - Math.min(limit, highest));
         Arrays.fill(flags, 0);
-        for (int row = 0; row < left.valueRows(); row++) {
-            above(steps[row], (int) Math.min(limit, 0xffffffffL), flags);
+        for (int row = 0; row < layout.wordRows(); row++) {
+            overflows(steps[row], room, layout.signs, flags);
         }
-        return any(flags) < 0;
+        return !Arrays.equals(flags, noFlags);
     }
 
-    /** Sets the sign where an unsigned number is above {@code limit}: it borrows when it is taken from that. */
-    private static void above(int[] values, int limit, int[] flags) {
+    /** Sets the sign of each place where the sum of two unsigned numbers does not fit. */
+    private static void overflows(long[] values, long added, long signs, long[] flags) {
         for (int i = 0; i < ROW; i++) {
-            flags[i] |= (~limit & values[i]) | ((~limit | values[i]) & (limit - values[i]));
+            long below = (values[i] & ~signs) + (added & ~signs);
+            flags[i] |= ((values[i] & added) | ((values[i] | added) & below)) & signs;
         }
     }
 
-    private long largest() {
-        int largest = 0;
-        for (int row = 0; row < left.valueRows(); row++) {
-            for (int distance : steps[row]) {
-                largest = Integer.compareUnsigned(distance, largest) > 0 ? distance : largest;
-            }
+    private long largest(int count) {
+        long largest = 0;
+        for (int position = 0; position < count; position++) {
+            largest = Math.max(largest, step(position));
         }
-        return Integer.toUnsignedLong(largest);
+        return largest;
+    }
+
+    private long step(int position) {
+        int word = position / layout.perWord();
+        return layout.part(steps[word / ROW][word % ROW], position);
     }
 
     /** False if no pair can change the maxima or the worst elements of the result. */
@@ -241,30 +244,37 @@ final class FloatPairs {
         if (absolute < 0) {
             return true;
         }
-        Arrays.fill(figures, 0);
-        for (int row = 0; row < left.valueRows(); row++) {
-            largestDifferences(left.values[row], right.values[row], figures);
-        }
-        if (hasAbove(figures, absolute)) {
-            return true;
+        // A difference above the limit makes a sum of squares above the limit's square, but for rounding.
+        if (hasAbove(squares, absolute * absolute * (1 - 0x1p-50))) {
+            Arrays.fill(figures, 0);
+            for (int row = 0; row < left.values.length; row++) {
+                largestDifferences(left.values[row], right.values[row], figures);
+            }
+            if (hasAbove(figures, absolute)) {
+                return true;
+            }
         }
         // No ratio is above 2; once it is reached, which is common, nothing has to look for it.
         if (result.maxRel >= 2) {
             return false;
         }
         Arrays.fill(figures, 0);
-        for (int row = 0; row < left.valueRows(); row++) {
+        for (int row = 0; row < left.values.length; row++) {
             largestExcess(left.values[row], right.values[row], result.maxRel, figures);
         }
         return hasAbove(figures, 0);
     }
 
-    private static boolean hasAbove(double[] figures, double limit) {
-        int above = 0;
+    private boolean hasAbove(double[] values, double limit) {
+        excess(values, limit, excess);
+        return !Arrays.equals(excess, noExcess);
+    }
+
+    /** Twice of what is above the limit; zero where nothing is. */
+    private static void excess(double[] values, double limit, double[] out) {
         for (int i = 0; i < ROW; i++) {
-            above |= figures[i] > limit ? 1 : 0;
+            out[i] = (values[i] - limit) + Math.abs(values[i] - limit);
         }
-        return above != 0;
     }
 
     private static void largestDifferences(double[] a, double[] b, double[] largest) {
@@ -298,18 +308,18 @@ final class FloatPairs {
 
     /** Pairs that are farther apart than the tolerance allows, if it counts no units in the last place. */
     private long beyond() {
-        Arrays.fill(beyond, 0);
-        for (int row = 0; row < left.valueRows(); row++) {
+        Arrays.fill(negative, 0);
+        for (int row = 0; row < left.values.length; row++) {
             slack(left.values[row], right.values[row], tolerance.relative(), tolerance.absolute(), figures);
             doubles.put(0, figures);
             longs.get(0, signs);
-            countSigns(signs, beyond);
+            addSigns(signs, negative);
         }
-        long total = 0;
+        long beyond = 0;
         for (int i = 0; i < ROW; i++) {
-            total += beyond[i];
+            beyond += negative[i];
         }
-        return total;
+        return beyond;
     }
 
     /** What the tolerance leaves; negative exactly where {@link Tolerance#allows} says no. */
@@ -320,7 +330,7 @@ final class FloatPairs {
         }
     }
 
-    private static void countSigns(long[] bits, long[] counts) {
+    private static void addSigns(long[] bits, long[] counts) {
         for (int i = 0; i < ROW; i++) {
             counts[i] += bits[i] >>> 63;
         }
@@ -337,18 +347,12 @@ final class FloatPairs {
         return beyond;
     }
 
-    private long step(int position) {
-        int perWord = layout.perWord();
-        int word = position / perWord;
-        return Integer.toUnsignedLong(steps[word / ROW * perWord + position % perWord][word % ROW]);
-    }
-
     /** Adds what was counted since the last call to a result. */
     void drainTo(TensorComparison result) {
         gatherDifferent();
         result.differing += gathered;
         result.beyond += tolerance.isExact() ? gathered : 0;
-        long[] distances = new long[Integer.SIZE + 1];
+        long[] distances = new long[layout.bits + 1];
         ulps.drainTo(distances);
         for (int digits = 1; digits < distances.length; digits++) {
             result.ulps[digits] += distances[digits];
@@ -360,10 +364,12 @@ final class FloatPairs {
     }
 
     private void gatherDifferent() {
-        for (int i = 0; i < different.length; i++) {
-            gathered += layout.bits == 32 ? different[i] : (different[i] & 0xffff) + (different[i] >>> 16);
+        for (int i = 0; i < ROW; i++) {
+            for (int place = 0; place < layout.perWord(); place++) {
+                gathered += layout.part(different[i], place);
+            }
             different[i] = 0;
         }
-        chunks = 0;
+        counted = 0;
     }
 }

@@ -5,9 +5,9 @@ import java.util.Arrays;
 /**
  * Counts distances by the power of two that they reach, many at once.
  *
- * <p>Counting one after the other costs several instructions and a dependent store for each. Here a distance first becomes
- * ones up to its highest bit; then bit {@code k} has to be counted, over all distances. That is done for all bits and places
- * at once by adders made of logical operations, whose digits are whole rows: Harley and Seal's way to count bits, as in
+ * <p>Distances are unsigned and stand in the places of a layout's words. Counting one after the other costs several
+ * instructions and a dependent store for each. Here a distance first becomes ones up to its highest bit; then bit {@code k}
+ * has to be counted, over all distances. That is done for all bits and places at once by adders made of logical operations, whose digits are whole rows: Harley and Seal's way to count bits, as in
  * Muła, Kurz and Lemire, "Faster population counts using AVX2 instructions", 2018.
  *
  * <p>Not safe for use by several threads.
@@ -24,19 +24,25 @@ final class UlpCounts {
     /** After so many rounds, a digit more would be needed. */
     private static final int MOST_ROUNDS = (1 << DIGITS) / ROWS - 1;
 
-    private final int[][] pending = new int[ROWS][ROW];
-    private final int[][] digits = new int[DIGITS][ROW];
-    private final int[] zeros = new int[ROW];
-    private final int[] twos = new int[ROW];
-    private final int[] moreTwos = new int[ROW];
-    private final int[][] fours = new int[2][ROW];
-    private final int[][] eights = new int[2][ROW];
-    private final long[] reached = new long[Integer.SIZE + 1];
+    private final FloatLayout layout;
+    private final long[][] pending = new long[ROWS][ROW];
+    private final long[][] digits = new long[DIGITS][ROW];
+    private final long[] zeros = new long[ROW];
+    private final long[] twos = new long[ROW];
+    private final long[] moreTwos = new long[ROW];
+    private final long[][] fours = new long[2][ROW];
+    private final long[][] eights = new long[2][ROW];
+    private final long[] reached;
     private int used;
     private int rounds;
 
-    /** A row for the next distances, which are unsigned; the caller fills it before the next call of any method. */
-    int[] nextRow() {
+    UlpCounts(FloatLayout layout) {
+        this.layout = layout;
+        this.reached = new long[layout.bits + 1];
+    }
+
+    /** A row for the next distances; the caller fills it before the next call of any method. */
+    long[] nextRow() {
         if (used == ROWS) {
             countPending();
         }
@@ -59,7 +65,7 @@ final class UlpCounts {
                 add(digits[2], fours[0], fours[1], eights[group / 2]);
             }
         }
-        int[] carry = twos;
+        long[] carry = twos;
         add(digits[3], eights[0], eights[1], carry);
         for (int digit = 4; digit < DIGITS; digit++) {
             add(digits[digit], carry, zeros, carry);
@@ -70,25 +76,42 @@ final class UlpCounts {
         }
     }
 
-    /** Sets all bits below the highest one. */
-    private static void fill(int[] values) {
+    /** Sets all bits below the highest one in each place. */
+    private void fill(long[] values) {
+        fill(values, kept(1), kept(2), kept(4), kept(8));
+        if (layout.bits > 16) {
+            fill(values, 16, kept(16));
+        }
+    }
+
+    /** The bits that come from the same place when a word is shifted right. */
+    private long kept(int shift) {
+        return layout.inEach((1L << (layout.bits - shift)) - 1);
+    }
+
+    private static void fill(long[] values, long one, long two, long four, long eight) {
         for (int i = 0; i < ROW; i++) {
-            int bits = values[i];
-            bits |= bits >>> 1;
-            bits |= bits >>> 2;
-            bits |= bits >>> 4;
-            bits |= bits >>> 8;
-            values[i] = bits | bits >>> 16;
+            long bits = values[i];
+            bits |= (bits >>> 1) & one;
+            bits |= (bits >>> 2) & two;
+            bits |= (bits >>> 4) & four;
+            values[i] = bits | ((bits >>> 8) & eight);
+        }
+    }
+
+    private static void fill(long[] values, int shift, long kept) {
+        for (int i = 0; i < ROW; i++) {
+            values[i] |= (values[i] >>> shift) & kept;
         }
     }
 
     /** Adds two bits in each place to a digit; what is carried has twice the weight. */
-    private static void add(int[] digit, int[] first, int[] second, int[] carry) {
+    private static void add(long[] digit, long[] first, long[] second, long[] carry) {
         for (int i = 0; i < ROW; i++) {
-            int a = first[i];
-            int b = second[i];
-            int half = digit[i] ^ a;
-            int carried = (digit[i] & a) | (half & b);
+            long a = first[i];
+            long b = second[i];
+            long half = digit[i] ^ a;
+            long carried = (digit[i] & a) | (half & b);
             digit[i] = half ^ b;
             carry[i] = carried;
         }
@@ -96,20 +119,30 @@ final class UlpCounts {
 
     private void readDigits() {
         for (int digit = 0; digit < DIGITS && ROWS * (long) rounds >> digit > 0; digit++) {
-            for (int bit = 0; bit < Integer.SIZE; bit++) {
-                reached[bit] += (long) ones(digits[digit], bit) << digit;
+            for (int bit = 0; bit < layout.bits; bit++) {
+                reached[bit] += ones(digits[digit], bit) << digit;
             }
             Arrays.fill(digits[digit], 0);
         }
         rounds = 0;
     }
 
-    private static int ones(int[] digit, int bit) {
-        int ones = 0;
-        for (int i = 0; i < ROW; i++) {
-            ones += (digit[i] >>> bit) & 1;
+    /** How often a bit is set, over all places. */
+    private long ones(long[] digit, int bit) {
+        long inPlaces = sum(digit, bit, layout.inEach(1));
+        long ones = 0;
+        for (int place = 0; place < layout.perWord(); place++) {
+            ones += layout.part(inPlaces, place);
         }
         return ones;
+    }
+
+    private static long sum(long[] digit, int bit, long units) {
+        long sum = 0;
+        for (int i = 0; i < ROW; i++) {
+            sum += (digit[i] >>> bit) & units;
+        }
+        return sum;
     }
 
     /** Adds to {@code counts[k]} how many distances had {@code k} binary digits, from 1 on, and begins anew. */
@@ -122,7 +155,7 @@ final class UlpCounts {
             countPending();
         }
         readDigits();
-        for (int bit = 0; bit < Integer.SIZE; bit++) {
+        for (int bit = 0; bit < layout.bits; bit++) {
             counts[bit + 1] += reached[bit] - reached[bit + 1];
             reached[bit] = 0;
         }
@@ -131,9 +164,12 @@ final class UlpCounts {
     /** Few distances are counted faster one by one. */
     private void countEach(long[] counts) {
         for (int row = 0; row < used; row++) {
-            for (int distance : pending[row]) {
-                if (distance != 0) {
-                    counts[Integer.SIZE - Integer.numberOfLeadingZeros(distance)]++;
+            for (long word : pending[row]) {
+                for (int place = 0; word != 0 && place < layout.perWord(); place++) {
+                    long distance = layout.part(word, place);
+                    if (distance != 0) {
+                        counts[Long.SIZE - Long.numberOfLeadingZeros(distance)]++;
+                    }
                 }
             }
         }

@@ -80,20 +80,11 @@ final class UlpScale {
         }
     }
 
-    /** The numbers of values that are floats and finite, as many as there are bits. */
+    /** The numbers of a chunk's values that are floats and finite by their bits, as sign and magnitude. */
     void number(int[] bits, int[] out) {
         switch (dtype) {
-            case F32, C64 -> {
-                for (int i = 0; i < FloatChunk.ROW; i++) {
-                    out[i] = signed(bits[i] & 0x7fffffff, bits[i]);
-                }
-            }
-            case BF16 -> {
-                for (int i = 0; i < FloatChunk.ROW; i++) {
-                    int magnitude = bits[i] & 0x7fffffff;
-                    out[i] = signed((magnitude + 0x7fff + (magnitude >>> 16 & 1)) >>> 16, bits[i]);
-                }
-            }
+            case F32, C64 -> System.arraycopy(bits, 0, out, 0, FloatChunk.VALUES);
+            case BF16 -> bfloat16(bits, out);
             case F16, C32, F4_E2M1FN_X2, F8_E4M3FN, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ, F8_E8M0FNU, F64, C128 ->
                 each(bits, out);
             case F6_E2M3, F6_E3M2, QUINT4X2, QUINT2X4, BITS8, BITS16, BITS1X8, BITS2X4, BITS4X2 -> each(bits, out);
@@ -101,9 +92,17 @@ final class UlpScale {
         }
     }
 
+    private static void bfloat16(int[] bits, int[] out) {
+        for (int i = 0; i < FloatChunk.VALUES; i++) {
+            int magnitude = bits[i] & 0x7fffffff;
+            out[i] = ((magnitude + 0x7fff + (magnitude >>> 16 & 1)) >>> 16) | (bits[i] & 0x80000000);
+        }
+    }
+
     private void each(int[] bits, int[] out) {
-        for (int i = 0; i < bits.length; i++) {
-            out[i] = (int) number(Float.intBitsToFloat(bits[i]));
+        for (int i = 0; i < FloatChunk.VALUES; i++) {
+            int number = (int) number(Float.intBitsToFloat(bits[i]));
+            out[i] = Math.abs(number) | (number & 0x80000000);
         }
     }
 

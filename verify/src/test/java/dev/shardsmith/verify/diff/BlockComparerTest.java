@@ -325,6 +325,43 @@ class BlockComparerTest {
     }
 
     @Test
+    void aDifferenceNextAboveAllOthersIsTheWorst() {
+        Cases.forAll(50, random -> {
+            float[] left = new float[4 * 1024];
+            float[] right = new float[left.length];
+            float usual = random.nextFloat() * 0x1p-60f;
+            Arrays.fill(right, 0, 1024, usual);
+            int place = 1024 + random.nextInt(3 * 1024);
+            right[place] = Math.nextUp(usual);
+            TensorComparison result = compare(left, right, Tolerance.EXACT);
+            assertThat(result.maxAbs()).isEqualTo(right[place]);
+            assertThat(result.worst().get(0)).isEqualTo(new WorstElement(place, 0, right[place], right[place]));
+        });
+    }
+
+    @Test
+    void moreDifferencesThanACounterOfSixteenBitsHoldsAreCounted() {
+        int[] left = new int[1024];
+        int[] right = new int[left.length];
+        Arrays.fill(left, 0x3f80);
+        Arrays.fill(right, 0xbf80);
+        ByteBuffer a = shorts(left);
+        ByteBuffer b = shorts(right);
+        TensorComparison result = new TensorComparison();
+        BlockComparer comparer =
+                BlockComparer.of(DType.BF16, DType.BF16, Tolerance.EXACT).orElseThrow();
+        long chunks = (1 << 16) + 100;
+        for (long chunk = 0; chunk < chunks; chunk++) {
+            comparer.compare(a, b, 1024, chunk * 1024, result);
+        }
+        comparer.drainTo(result);
+        assertThat(result.differing()).isEqualTo(chunks * 1024);
+        assertThat(result.maxUlp()).isEqualTo(2 * 0x3f80);
+        assertThat(result.ulpHistogram()[15]).isEqualTo(chunks * 1024);
+        assertThat(result.cosine()).isEqualTo(-1);
+    }
+
+    @Test
     void sixtyFourBitIntegersAreComparedExactly() {
         ByteBuffer left = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, (1L << 53) + 1);
         ByteBuffer right = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putDouble(0, 0x1p53);

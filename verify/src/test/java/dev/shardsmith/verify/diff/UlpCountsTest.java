@@ -5,28 +5,31 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.shardsmith.testdata.Cases;
 import java.util.Arrays;
 import java.util.random.RandomGenerator;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 final class UlpCountsTest {
-    private static int distance(RandomGenerator random) {
-        return random.nextInt() >>> random.nextInt(32);
+    private static long distance(FloatLayout layout, RandomGenerator random) {
+        return random.nextLong() >>> Long.SIZE - layout.bits + random.nextInt(layout.bits);
     }
 
-    private static void add(UlpCounts counts, int[] distances) {
+    private static void add(UlpCounts counts, long[] distances) {
         System.arraycopy(distances, 0, counts.nextRow(), 0, distances.length);
     }
 
-    @Test
-    void distancesAreCountedByTheirBinaryDigits() {
+    @ParameterizedTest
+    @EnumSource
+    void distancesAreCountedByTheirBinaryDigits(FloatLayout layout) {
         Cases.forAll(40, random -> {
-            UlpCounts counts = new UlpCounts();
+            UlpCounts counts = new UlpCounts(layout);
             long[] expected = new long[33];
             for (int chunk = random.nextInt(200); chunk >= 0; chunk--) {
-                int[] distances = new int[FloatChunk.ROW];
-                for (int i = 0; i < distances.length; i++) {
-                    distances[i] = random.nextInt(4) == 0 ? 0 : distance(random);
-                    if (distances[i] != 0) {
-                        expected[32 - Integer.numberOfLeadingZeros(distances[i])]++;
+                long[] distances = new long[FloatChunk.ROW];
+                for (int i = 0; i < distances.length * layout.perWord(); i++) {
+                    long distance = random.nextInt(4) == 0 ? 0 : distance(layout, random);
+                    distances[i / layout.perWord()] |= distance << i % layout.perWord() * layout.bits;
+                    if (distance != 0) {
+                        expected[64 - Long.numberOfLeadingZeros(distance)]++;
                     }
                 }
                 add(counts, distances);
@@ -39,18 +42,19 @@ final class UlpCountsTest {
         });
     }
 
-    @Test
-    void countsBeyondTheDigitsOfTheAddersAreKept() {
-        UlpCounts counts = new UlpCounts();
-        int[] distances = new int[FloatChunk.ROW];
-        Arrays.fill(distances, 5);
+    @ParameterizedTest
+    @EnumSource
+    void countsBeyondTheDigitsOfTheAddersAreKept(FloatLayout layout) {
+        UlpCounts counts = new UlpCounts(layout);
+        long[] distances = new long[FloatChunk.ROW];
+        Arrays.fill(distances, layout.inEach(5));
         long rows = 4099L * UlpCounts.ROWS + 3;
         for (int i = 0; i < rows; i++) {
             add(counts, distances);
         }
         long[] found = new long[33];
         counts.drainTo(found);
-        assertThat(found[3]).isEqualTo(rows * FloatChunk.ROW);
+        assertThat(found[3]).isEqualTo(rows * FloatChunk.ROW * layout.perWord());
         assertThat(Arrays.stream(found).sum()).isEqualTo(found[3]);
     }
 }

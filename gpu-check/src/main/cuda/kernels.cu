@@ -4,3 +4,4 @@
 #include "layer.cuh"
 #include "scan.cuh"
 #include "scan_hopper.cuh"
+#include "wide.cuh"

@@ -80,6 +80,11 @@ final class DeviceMemory {
         return array(length, Float.BYTES);
     }
 
+    /** An array of doubles. */
+    GpuArray doubles(long length) throws CheckpointException {
+        return array(length, Double.BYTES);
+    }
+
     /** An array of floats, or nothing if the card has not enough left. */
     Optional<GpuArray> tryFloats(long length) throws CheckpointException {
         return tryArray(length, Float.BYTES);

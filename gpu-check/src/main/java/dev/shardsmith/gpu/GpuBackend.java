@@ -14,6 +14,7 @@ import dev.shardsmith.verify.forward.ScanResult;
 import dev.shardsmith.verify.forward.ScanShape;
 import dev.shardsmith.verify.forward.StoredElements;
 import dev.shardsmith.verify.forward.TimeStep;
+import dev.shardsmith.verify.forward.WideMultiplier;
 import java.io.IOException;
 import java.util.Optional;
 
@@ -23,7 +24,7 @@ import java.util.Optional;
  * <p>The card is opened by the first operation and given back by {@link #close}. One backend serves one thread that computes,
  * and others that bring weights; several backends, on one card or on several, may run side by side. A failing driver throws {@link GpuFailure}.
  */
-public final class GpuBackend implements ForwardBackend {
+public final class GpuBackend implements ForwardBackend, WideMultiplier {
     private static final String NAME = "cuda";
 
     private final DriverSource source;
@@ -153,6 +154,19 @@ public final class GpuBackend implements ForwardBackend {
     public DeviceArray linear(
             DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out) {
         return run(card -> new LayerKernels(card).linear(own(x), own(weight), own(bias), rows, in, out));
+    }
+
+    @Override
+    public double[] multiplyWide(double[] x, DeviceArray weight, float[] bias, int rows, int in, int out) {
+        return run(card -> {
+            try (GpuArray factors = card.memory().doubles(x.length);
+                    GpuArray start = bias.length == 0 ? null : card.upload(bias)) {
+                card.transfers().in(x, factors);
+                try (GpuArray y = new LayerKernels(card).linearWide(factors, own(weight), start, rows, in, out)) {
+                    return card.transfers().outWide(y);
+                }
+            }
+        });
     }
 
     @Override

@@ -17,6 +17,9 @@ final class LayerKernels {
 
     private static final int TILE_ROWS = 128;
     private static final int TILE_COLUMNS = 64;
+    private static final int WIDE_THREADS = 128;
+    private static final int WIDE_ROWS = 16;
+    private static final int WIDE_COLUMNS = 32;
     private static final int ATTEND_THREADS = 128;
     private static final int ATTEND_QUERIES = 64;
     private static final int ATTEND_CHANNELS = 128;
@@ -41,6 +44,25 @@ final class LayerKernels {
                         in % VECTOR == 0 ? "linear" : "linear_any",
                         new Driver.Grid(blocks(rows, TILE_ROWS), blocks(out, TILE_COLUMNS), 1),
                         FMA_THREADS,
+                        Argument.of(x),
+                        Argument.of(weight),
+                        Argument.of(bias),
+                        Argument.of(y),
+                        Argument.of(rows),
+                        Argument.of(in),
+                        Argument.of(out));
+        return y;
+    }
+
+    /** The product in double precision: x of [rows, in] and the result of [rows, out] are doubles. */
+    GpuArray linearWide(GpuArray x, GpuArray weight, GpuArray bias, int rows, int in, int out)
+            throws CheckpointException {
+        GpuArray y = gpu.memory().doubles((long) rows * out);
+        gpu.kernels()
+                .launch(
+                        "linear_wide",
+                        new Driver.Grid(blocks(out, WIDE_COLUMNS), blocks(rows, WIDE_ROWS), 1),
+                        WIDE_THREADS,
                         Argument.of(x),
                         Argument.of(weight),
                         Argument.of(bias),

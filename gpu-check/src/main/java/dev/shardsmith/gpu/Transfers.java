@@ -47,6 +47,15 @@ final class Transfers {
                 to);
     }
 
+    /** The same in double precision. */
+    void in(double[] values, GpuArray to) throws CheckpointException {
+        this.<CheckpointException>in(
+                (buffer, from, count) -> buffer.asDoubleBuffer().put(values, from, count),
+                values.length,
+                Double.BYTES,
+                to);
+    }
+
     /** Copies integers to the card; when this returns, kernels may use them. */
     void in(int[] values, GpuArray to) throws CheckpointException {
         this.<CheckpointException>in(
@@ -88,28 +97,55 @@ final class Transfers {
 
     /** Copies {@code length} numbers from {@code offset} of an array to {@code at} of another. */
     void out(GpuArray from, long offset, float[] values, int at, int length) throws CheckpointException {
+        out(
+                from,
+                offset,
+                length,
+                Float.BYTES,
+                (buffer, done, count) -> buffer.asFloatBuffer().get(values, at + done, count));
+    }
+
+    /** Copies an array in double precision back, after everything that was asked of the card before. */
+    double[] outWide(GpuArray from) throws CheckpointException {
+        double[] values = new double[Math.toIntExact(from.length())];
+        out(
+                from,
+                0,
+                values.length,
+                Double.BYTES,
+                (buffer, done, count) -> buffer.asDoubleBuffer().get(values, done, count));
+        return values;
+    }
+
+    /** Takes elements [done, done + count) from the front of a buffer. */
+    private interface Sink {
+        void take(ByteBuffer buffer, int done, int count);
+    }
+
+    private void out(GpuArray from, long offset, int length, int width, Sink sink) throws CheckpointException {
         // Not the whole card: weights may be on their way to it.
         driver.record(computed, Driver.DEFAULT_STREAM);
         for (Lane lane : lanes) {
             driver.await(lane.stream(), computed);
         }
-        int step = BUFFER_BYTES / Float.BYTES;
-        int asked = start(from, offset, 0, length, lanes[0]);
+        int step = BUFFER_BYTES / width;
+        int asked = Math.min(step, length);
+        start(from, offset, asked, width, lanes[0]);
         for (int done = 0, turn = 0; done < length; turn ^= 1) {
             int count = Math.min(step, length - done);
-            int ahead = asked < length ? start(from, offset, asked, length, lanes[turn ^ 1]) : 0;
+            int ahead = Math.min(step, length - asked);
+            if (ahead > 0) {
+                start(from, offset + asked, ahead, width, lanes[turn ^ 1]);
+            }
             driver.synchronize(lanes[turn].stream());
-            buffer(lanes[turn]).asFloatBuffer().get(values, at + done, count);
+            sink.take(buffer(lanes[turn]), done, count);
             done += count;
             asked += ahead;
         }
     }
 
-    private int start(GpuArray from, long offset, int done, int length, Lane lane) throws CheckpointException {
-        int count = Math.min(BUFFER_BYTES / Float.BYTES, length - done);
-        driver.copyOut(
-                lane.pinned(), from.address(), (offset + done) * Float.BYTES, count * Float.BYTES, lane.stream());
-        return count;
+    private void start(GpuArray from, long first, int count, int width, Lane lane) throws CheckpointException {
+        driver.copyOut(lane.pinned(), from.address(), first * width, count * width, lane.stream());
     }
 
     private static ByteBuffer buffer(Lane lane) {

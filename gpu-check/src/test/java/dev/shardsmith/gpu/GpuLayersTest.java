@@ -1,6 +1,7 @@
 package dev.shardsmith.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.testdata.Cases;
@@ -15,6 +16,8 @@ import dev.shardsmith.verify.forward.NpyFile;
 import dev.shardsmith.verify.forward.Rotary;
 import dev.shardsmith.verify.forward.ScanShape;
 import dev.shardsmith.verify.forward.TimeStep;
+import dev.shardsmith.verify.forward.WeightProduct;
+import dev.shardsmith.verify.forward.WideBackend;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -24,6 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -57,6 +61,26 @@ final class GpuLayersTest {
         float[] bias = numbers(67);
         agree(5e-6, on -> on.linear(on.upload(x), on.upload(weight), Optional.of(on.upload(bias)), 150, in, 67));
         agree(5e-6, on -> on.linear(on.upload(x), on.upload(weight), Optional.empty(), 150, in, 67));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"16, 4096, 2320", "1, 1, 1", "2, 31, 33", "17, 33, 64", "8, 2048, 100", "40, 129, 7"})
+    void wideProductsHaveTheBitsOfTheProcessor(int rows, int in, int out) throws Exception {
+        double[] x = ScanCases.widened(numbers(rows * in));
+        for (int i = 0; i < x.length; i++) {
+            x[i] += 0x1p-40 * random.nextGaussian();
+        }
+        float[] weight = numbers(in * out);
+        float[] bias = numbers(out);
+        WideBackend alone = new WideBackend();
+        WideBackend beside = new WideBackend(gpu);
+        for (float[] start : new float[][] {bias, new float[0]}) {
+            Optional<DeviceArray> added = start.length == 0 ? Optional.empty() : Optional.of(alone.upload(start));
+            WeightProduct expected = alone.product(alone.uploadWide(x), alone.upload(weight), added, rows, in, out);
+            WeightProduct found = beside.product(alone.uploadWide(x), gpu.upload(weight), added, rows, in, out);
+            assertThat(beside.downloadWide(found.values())).isEqualTo(alone.downloadWide(expected.values()));
+            assertThat(found.largestRow()).isCloseTo(expected.largestRow(), within(1e-6 * expected.largestRow()));
+        }
     }
 
     @Test

@@ -57,6 +57,9 @@ final class GpuSanitizedTest {
         agree(cpu, on -> on.convolve(numbers(on, 37 * 9), numbers(on, 9 * 3), Optional.empty(), 1, 37, 9, 3, SILU));
         agree(cpu, on -> on.linear(numbers(on, 130 * 36), numbers(on, 70 * 36), Optional.empty(), 130, 36, 70));
         agree(cpu, on -> on.linear(numbers(on, 5 * 7), numbers(on, 3 * 7), Optional.empty(), 5, 7, 3));
+        assertThat(backend.multiplyWide(new double[17 * 35], numbers(backend, 33 * 35), new float[33], 17, 35, 33))
+                .hasSize(17 * 33)
+                .containsOnly(0);
         for (int width : new int[] {70, 1500, 5000}) {
             agree(
                     cpu,

@@ -210,6 +210,7 @@ final class LaunchGeometryTest {
         DeviceArray x = backend.upload(new float[64]);
         backend.linear(x, x, Optional.of(x), 8, 8, 8);
         backend.linear(x, x, Optional.empty(), 9, 7, 7);
+        backend.multiplyWide(new double[64], x, new float[8], 8, 8, 8);
         backend.concat(new DeviceArray[] {x, backend.columns(x, 8, 8, 2, 3)}, 8, new int[] {8, 3});
         backend.add(x, x, -1);
         backend.activate(x, Activation.GELU);
@@ -223,6 +224,18 @@ final class LaunchGeometryTest {
         backend.compare(x, x, 0.5f);
         backend.compare(x, x, x);
         backend.scan(new ScanShape(1, 2, 4, 4, 2, 4), TimeStep.SOFTPLUS, x, x, x, x, x, Optional.of(x), Optional.of(x));
+    }
+
+    @Test
+    void aWideProductHasABlockForSixteenRowsOfThirtyTwoOutputs() {
+        DeviceArray weight = backend.upload(new float[70 * 9]);
+        assertThat(backend.multiplyWide(new double[17 * 9], weight, new float[0], 17, 9, 70))
+                .hasSize(17 * 70);
+        assertThat(launch("linear_wide").grid()).isEqualTo(new Driver.Grid(3, 2, 1));
+        assertThat(address(launch("linear_wide"), 2)).as("no bias").isZero();
+        long used = driver.used();
+        backend.multiplyWide(new double[17 * 9], weight, new float[0], 17, 9, 70);
+        assertThat(driver.used()).as("its memory is used again").isEqualTo(used);
     }
 
     @Test

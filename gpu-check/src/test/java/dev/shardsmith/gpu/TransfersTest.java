@@ -24,6 +24,21 @@ final class TransfersTest {
     }
 
     @Test
+    void doublesLongerThanThePinnedBuffersComeBackWhole() throws Exception {
+        Transfers transfers = new Transfers(driver);
+        int buffer = Transfers.BUFFER_BYTES / Double.BYTES;
+        for (int length : new int[] {0, 1, buffer, 2 * buffer + 3}) {
+            double[] values = new double[length];
+            for (int i = 0; i < length; i++) {
+                values[i] = i + 0x1p-30;
+            }
+            GpuArray array = memory.doubles(length);
+            transfers.in(values, array);
+            assertThat(transfers.outWide(array)).isEqualTo(values);
+        }
+    }
+
+    @Test
     void integersKeepTheirBits() throws Exception {
         Transfers transfers = new Transfers(driver);
         int[] values = {0, -1, 0x7f800001, Integer.MIN_VALUE};

@@ -8,6 +8,7 @@ import dev.shardsmith.verify.forward.ReadAhead;
 import dev.shardsmith.verify.forward.Remainder;
 import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.forward.WeightReader;
+import dev.shardsmith.verify.forward.WideBackend;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -29,6 +30,7 @@ public final class ForwardCheck {
     private final List<Block> leftBlocks;
     private final List<Block> rightBlocks;
     private final List<String> notes;
+    private final WideBackend precise;
     private final LayerComparison comparison;
     private final CheckOptions options;
     private final Timeline timeline;
@@ -50,7 +52,8 @@ public final class ForwardCheck {
         this.leftBlocks = this.left.comparedBlocks();
         this.rightBlocks = this.right.comparedBlocks();
         this.options = options;
-        this.comparison = new LayerComparison(backend, left.width());
+        this.precise = new WideBackend(backend);
+        this.comparison = new LayerComparison(backend, precise, left.width());
     }
 
     /** The first model as it is compared: its weights are rounded where the other one stores them in a narrower type. */
@@ -226,7 +229,7 @@ public final class ForwardCheck {
     }
 
     private LayerRow head(int index, HeadComparison head, ReadAhead ahead) throws IOException {
-        Deviation deviation = head.run(backend, input(index), options.batch(), ahead);
+        Deviation deviation = head.run(backend, precise, input(index), options.batch(), ahead);
         Optional<String> explanation =
                 deviation.ok() ? Optional.empty() : Optional.of("the final norm or rows of the head differ");
         LayerRow row = LayerRow.of(index, Optional.empty(), "head", deviation, explanation);

@@ -7,6 +7,7 @@ import dev.shardsmith.verify.forward.LayeredModel.HeadPart;
 import dev.shardsmith.verify.forward.Pass;
 import dev.shardsmith.verify.forward.ReadAhead;
 import dev.shardsmith.verify.forward.WeightReader;
+import dev.shardsmith.verify.forward.WideBackend;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,13 +48,13 @@ final class HeadComparison {
      *
      * @param hidden [tokens, width]
      */
-    Deviation run(ForwardBackend backend, float[] hidden, int batch, ReadAhead ahead) throws IOException {
-        ForwardBackend precise = LayerComparison.precise();
+    Deviation run(ForwardBackend backend, WideBackend precise, float[] hidden, int batch, ReadAhead ahead)
+            throws IOException {
         float[] some = LayerComparison.closeInput(hidden, left.width());
         Deviation all = Deviation.none();
         for (int i = 0; i < leftParts.size(); i++) {
             try (LayerReading weights = ahead.next()) {
-                Deviation close = part(i, some, precise, 1, WeightReader.direct(precise));
+                Deviation close = part(i, some, precise, 1, precise.reading(weights));
                 Deviation own =
                         close.ok() ? part(i, hidden, backend, batch, weights).seenAs(close) : close;
                 all = all.and(own, leftParts.get(i).from());

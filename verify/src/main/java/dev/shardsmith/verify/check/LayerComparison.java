@@ -19,22 +19,17 @@ import java.util.Optional;
  * shows only along a sequence.
  *
  * @param device what all tokens are run on
+ * @param precise what the close look is taken with
  * @param width channels of the residual stream
  */
-record LayerComparison(ForwardBackend device, int width) {
+record LayerComparison(ForwardBackend device, WideBackend precise, int width) {
     /** Tokens of the close look: more than a convolution reaches, and few beside what a layer is else run on. */
     static final int CLOSE_TOKENS = 16;
 
     private static final int HYPOTHESIS_TOKENS = 48;
-    private static final ForwardBackend PRECISE = new WideBackend();
 
     /** What a comparison found, and whether the close look has found it. */
     record Finding(Deviation deviation, boolean close) {}
-
-    /** A backend in double precision. */
-    static ForwardBackend precise() {
-        return PRECISE;
-    }
 
     /**
      * The first tokens of an input and then the same with the opposite sign, as many as the close look takes: of two opposite
@@ -56,7 +51,7 @@ record LayerComparison(ForwardBackend device, int width) {
      */
     Finding run(Block a, Block b, float[] input, int batch, WeightReader weights) throws IOException {
         float[] some = closeInput(Arrays.copyOf(input, input.length / batch), width);
-        Deviation close = close(a, b, some);
+        Deviation close = close(a, b, some, weights);
         if (!close.ok()) {
             return new Finding(close, true);
         }
@@ -64,12 +59,13 @@ record LayerComparison(ForwardBackend device, int width) {
         return new Finding(all.seenAs(close), false);
     }
 
-    private Deviation close(Block a, Block b, float[] some) throws IOException {
-        Deviation own = compare(PRECISE, a, b, some, 1, WeightReader.direct(PRECISE));
+    private Deviation close(Block a, Block b, float[] some, WeightReader weights) throws IOException {
+        WeightReader reading = precise.reading(weights);
+        Deviation own = compare(precise, a, b, some, 1, reading);
         Optional<Block> dealtA = dealt(a);
         Optional<Block> dealtB = dealt(b);
         return own.ok() && dealtA.isPresent() && dealtB.isPresent()
-                ? own.or(compare(PRECISE, dealtA.get(), dealtB.get(), some, 1, WeightReader.direct(PRECISE)))
+                ? own.or(compare(precise, dealtA.get(), dealtB.get(), some, 1, reading))
                 : own;
     }
 
@@ -112,7 +108,7 @@ record LayerComparison(ForwardBackend device, int width) {
         for (Hypothesis hypothesis : Hypotheses.of(a, b)) {
             try {
                 Deviation left = finding.close()
-                        ? close(hypothesis.left(), hypothesis.right(), some)
+                        ? close(hypothesis.left(), hypothesis.right(), some, weights)
                         : all(hypothesis.left(), hypothesis.right(), some, 1, weights);
                 if (left.ok()) {
                     return hypothesis.text();

@@ -9,14 +9,61 @@ import java.util.stream.IntStream;
 /**
  * All operations in double precision, written as they are defined.
  *
- * <p>Several times slower than {@link CpuBackend}; what that one computes can be checked against it. Weights are those of the
- * checkpoint, which float holds exactly unless they are stored in double.
+ * <p>What {@link CpuBackend} computes can be checked against it. Weights are those of the checkpoint, which float holds exactly
+ * unless they are stored in double.
+ *
+ * <p>It runs on the processor. Beside a device that is a {@link WideMultiplier}, products with weights that lie there are
+ * computed there; everything else is little work.
  */
 public final class WideBackend implements ForwardBackend {
     private final ScratchPool<WideProduct.Scratch> scratches = new ScratchPool<>(WideProduct.Scratch::new);
 
-    /** Makes a backend; it holds scratch space between its operations. */
-    public WideBackend() {}
+    private final Optional<Beside> beside;
+
+    /** A device, as what it is twice. */
+    private record Beside(ForwardBackend device, WideMultiplier multiplier) {}
+
+    /** Makes a backend of the processor alone; it holds scratch space between its operations. */
+    public WideBackend() {
+        this.beside = Optional.empty();
+    }
+
+    /** Makes a backend that leaves products to a device if that can multiply in double precision; it stays the caller's. */
+    public WideBackend(ForwardBackend device) {
+        this.beside = device instanceof WideMultiplier multiplier
+                ? Optional.of(new Beside(device, multiplier))
+                : Optional.empty();
+    }
+
+    /** How this backend gets at weights that are read for its device: those that lie there stay there. */
+    public WeightReader reading(WeightReader ahead) {
+        if (beside.isEmpty()) {
+            return WeightReader.direct(this);
+        }
+        return new WeightReader() {
+            @Override
+            public float[] load(WeightSource source) throws IOException {
+                return ahead.load(source);
+            }
+
+            @Override
+            public DeviceArray upload(WeightSource source) throws IOException {
+                return WideBackend.this.upload(ahead.load(source));
+            }
+
+            @Override
+            public Optional<DeviceArray> kept(WeightSource source) throws IOException {
+                return ahead.kept(source);
+            }
+        };
+    }
+
+    /** Numbers of this backend, or of the device beside it. */
+    private double[] numbers(DeviceArray array) {
+        return array.isOnHeap() || beside.isEmpty()
+                ? WideArray.of(array)
+                : WideArray.widened(beside.get().device().download(array));
+    }
 
     @Override
     public String name() {
@@ -51,12 +98,12 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public float[] download(DeviceArray array) {
-        return array instanceof CpuArray narrow ? narrow.values() : ReferenceScan.rounded(WideArray.of(array));
+        return array instanceof CpuArray narrow ? narrow.values() : ReferenceScan.rounded(numbers(array));
     }
 
     @Override
     public double[] downloadWide(DeviceArray array) {
-        return WideArray.of(array);
+        return numbers(array);
     }
 
     @Override
@@ -73,8 +120,14 @@ public final class WideBackend implements ForwardBackend {
     public WeightProduct product(
             DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out)
             throws IOException {
-        WeightTiles tiles = WeightTiles.of(CpuArray.of(weight), in);
-        return product(WideArray.of(x), tiles, bias.map(CpuArray::of).orElse(new float[0]), rows, in, out);
+        float[] start = bias.map(this::download).orElse(new float[0]);
+        if (beside.isPresent() && !weight.isOnHeap()) {
+            Beside device = beside.get();
+            double[] y = device.multiplier().multiplyWide(numbers(x), weight, start, rows, in, out);
+            return new WeightProduct(
+                    new WideArray(y), Pass.largest(device.device().rowNorms(weight, out, in)));
+        }
+        return product(numbers(x), WeightTiles.of(CpuArray.of(weight), in), start, rows, in, out);
     }
 
     @Override
@@ -82,7 +135,7 @@ public final class WideBackend implements ForwardBackend {
             DeviceArray x, StoredElements weight, Optional<WeightSource> bias, int rows, int in, int out)
             throws IOException {
         float[] start = bias.isPresent() ? bias.get().load() : new float[0];
-        return Optional.of(product(WideArray.of(x), WeightTiles.of(weight, in), start, rows, in, out));
+        return Optional.of(product(numbers(x), WeightTiles.of(weight, in), start, rows, in, out));
     }
 
     private WeightProduct product(double[] x, WeightTiles weight, float[] bias, int rows, int in, int out)
@@ -93,7 +146,7 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public DeviceArray columns(DeviceArray x, int rows, int width, int from, int count) {
-        double[] source = WideArray.of(x);
+        double[] source = numbers(x);
         double[] target = new double[rows * count];
         for (int row = 0; row < rows; row++) {
             System.arraycopy(source, row * width + from, target, row * count, count);
@@ -107,7 +160,7 @@ public final class WideBackend implements ForwardBackend {
         double[] target = new double[Math.multiplyExact(rows, width)];
         int column = 0;
         for (int part = 0; part < parts.length; part++) {
-            double[] source = WideArray.of(parts[part]);
+            double[] source = numbers(parts[part]);
             for (int row = 0; row < rows; row++) {
                 System.arraycopy(source, row * widths[part], target, row * width + column, widths[part]);
             }
@@ -118,8 +171,8 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public DeviceArray add(DeviceArray a, DeviceArray b, float factor) {
-        double[] left = WideArray.of(a);
-        double[] right = WideArray.of(b);
+        double[] left = numbers(a);
+        double[] right = numbers(b);
         double[] sum = new double[left.length];
         for (int i = 0; i < sum.length; i++) {
             sum[i] = left[i] + factor * right[i];
@@ -129,7 +182,7 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public DeviceArray activate(DeviceArray x, Activation f) {
-        double[] source = WideArray.of(x);
+        double[] source = numbers(x);
         double[] target = new double[source.length];
         Arrays.parallelSetAll(target, i -> f.of(source[i]));
         return new WideArray(target);
@@ -137,8 +190,8 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public DeviceArray gate(DeviceArray gate, DeviceArray value, Activation f) {
-        double[] gates = WideArray.of(gate);
-        double[] values = WideArray.of(value);
+        double[] gates = numbers(gate);
+        double[] values = numbers(value);
         double[] target = new double[values.length];
         Arrays.parallelSetAll(target, i -> f.of(gates[i]) * values[i]);
         return new WideArray(target);
@@ -156,9 +209,9 @@ public final class WideBackend implements ForwardBackend {
         if (width % group != 0) {
             throw new IllegalArgumentException(width + " channels in norm groups of " + group);
         }
-        double[] source = WideArray.of(x);
-        Optional<double[]> factors = weight.map(WideArray::of);
-        Optional<double[]> shifts = bias.map(WideArray::of);
+        double[] source = numbers(x);
+        Optional<double[]> factors = weight.map(this::numbers);
+        Optional<double[]> shifts = bias.map(this::numbers);
         double[] target = new double[source.length];
         for (int base = 0; base < rows * width; base += group) {
             double mean = 0;
@@ -192,9 +245,9 @@ public final class WideBackend implements ForwardBackend {
             int channels,
             int kernel,
             Activation f) {
-        double[] source = WideArray.of(x);
-        double[] taps = WideArray.of(weight);
-        Optional<double[]> start = bias.map(WideArray::of);
+        double[] source = numbers(x);
+        double[] taps = numbers(weight);
+        Optional<double[]> start = bias.map(this::numbers);
         double[] target = new double[source.length];
         IntStream.range(0, batch * length).parallel().forEach(token -> {
             for (int c = 0; c < channels; c++) {
@@ -220,20 +273,20 @@ public final class WideBackend implements ForwardBackend {
             Optional<DeviceArray> d,
             Optional<DeviceArray> dtBias) {
         ReferenceScan.Inputs inputs = new ReferenceScan.Inputs(
-                WideArray.of(x),
-                WideArray.of(dt),
-                WideArray.of(aLog),
-                WideArray.of(b),
-                WideArray.of(c),
-                d.map(WideArray::of),
+                numbers(x),
+                numbers(dt),
+                numbers(aLog),
+                numbers(b),
+                numbers(c),
+                d.map(this::numbers),
                 Optional.empty(),
-                dtBias.map(WideArray::of));
+                dtBias.map(this::numbers));
         return new WideArray(ReferenceScan.run(shape, timeStep, inputs).y());
     }
 
     @Override
     public DeviceArray rotate(DeviceArray x, Rotary rotary, int batch, int length, int heads, int headDim) {
-        double[] y = WideArray.of(x).clone();
+        double[] y = numbers(x).clone();
         int pairs = rotary.rotated() / 2;
         for (int token = 0; token < batch * length; token++) {
             for (int pair = 0; pair < pairs; pair++) {
@@ -255,9 +308,8 @@ public final class WideBackend implements ForwardBackend {
     @Override
     public DeviceArray attend(
             DeviceArray q, DeviceArray k, DeviceArray v, AttentionShape shape, double scale, boolean causal) {
-        double[] out = new double[WideArray.of(q).length];
-        WideAttention attention =
-                new WideAttention(WideArray.of(q), WideArray.of(k), WideArray.of(v), shape, scale, causal);
+        double[] out = new double[numbers(q).length];
+        WideAttention attention = new WideAttention(numbers(q), numbers(k), numbers(v), shape, scale, causal);
         IntStream.range(0, shape.batch() * shape.length() * shape.heads())
                 .parallel()
                 .forEach(cell -> attention.head(cell, out));

@@ -5,14 +5,15 @@ import dev.shardsmith.verify.forward.WeightSource;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /**
- * The comparison of two tables that tokens take rows from: every row, bit for bit, a bounded number of them at a time.
+ * The comparison of two tables that tokens take rows from: every row, bit for bit, a bounded number of them at a time by each thread.
  *
  * <p>Ranks may hold different rows; they are counted over all ranks.
  */
 final class TableComparison {
-    private static final int BLOCK = 1 << 20;
+    private static final int BLOCK = 1 << 17;
 
     private final Table left;
     private final Table right;
@@ -70,14 +71,41 @@ final class TableComparison {
         return new TableComparison(new Table(a, width, aFactor), new Table(b, width, bFactor), width);
     }
 
+    /** What came of some rows, of which the first in the order of the table counts. */
+    private record Finding(Optional<Deviation> difference, Optional<IOException> failure) {
+        boolean isAny() {
+            return difference.isPresent() || failure.isPresent();
+        }
+    }
+
     /** The first element that differs among the rows that both have, as the difference of a token (the row) and a channel. */
     Optional<Deviation> difference() throws IOException {
         int rows = Math.min(left.rows(), right.rows());
         int most = Math.max(1, BLOCK / width);
-        int from = 0;
-        while (from < rows) {
-            float[] a = left.load(from, Math.min(most, rows - from));
-            float[] b = right.load(from, Math.min(most, rows - from));
+        Optional<Finding> first = IntStream.range(0, (rows + most - 1) / most)
+                .parallel()
+                .mapToObj(block -> found(block * most, Math.min(rows, (block + 1) * most)))
+                .filter(Finding::isAny)
+                .findFirst();
+        if (first.isPresent() && first.get().failure().isPresent()) {
+            throw first.get().failure().get();
+        }
+        return first.flatMap(Finding::difference);
+    }
+
+    private Finding found(int from, int to) {
+        try {
+            return new Finding(difference(from, to), Optional.empty());
+        } catch (IOException e) {
+            return new Finding(Optional.empty(), Optional.of(e));
+        }
+    }
+
+    private Optional<Deviation> difference(int first, int last) throws IOException {
+        int from = first;
+        while (from < last) {
+            float[] a = left.load(from, last - from);
+            float[] b = right.load(from, last - from);
             int count = Math.min(a.length, b.length);
             for (int i = 0; i < count; i++) {
                 // Numbers that are none are all alike: a cast does not keep their payload.

@@ -11,9 +11,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The sums of a checkpoint, without reading tensor data.
@@ -39,12 +41,18 @@ record CheckpointSummary(
     static CheckpointSummary of(ModelView view) throws IOException {
         long elements = 0;
         long bytes = 0;
-        Map<DType, Long> byType = new EnumMap<>(DType.class);
+        Set<DType> types = EnumSet.noneOf(DType.class);
+        long[] sums = new long[DType.values().length];
         for (LogicalTensor tensor : view.tensors().values()) {
             elements = Math.addExact(elements, tensor.shape().elements());
-            bytes = Math.addExact(bytes, tensor.bytes());
-            byType.merge(tensor.dtype(), tensor.bytes(), Math::addExact);
+            long size = tensor.bytes();
+            bytes = Math.addExact(bytes, size);
+            // None is above the sum of all.
+            sums[tensor.dtype().ordinal()] += size;
+            types.add(tensor.dtype());
         }
+        Map<DType, Long> byType = new EnumMap<>(DType.class);
+        types.forEach(type -> byType.put(type, sums[type.ordinal()]));
         long fileBytes = 0;
         for (Path file : view.files().files()) {
             fileBytes = Math.addExact(fileBytes, Files.size(file));

@@ -82,10 +82,11 @@ final class InspectCommand implements Command {
         try (ModelView view =
                 line.has("stats") ? Opening.whole(line.path(0), line, out) : Opening.open(line.path(0), line, out)) {
             Inspection inspection = Inspection.of(view);
-            List<LogicalTensor> tensors = inspection.tensors().stream()
-                    .filter(tensor ->
-                            names.map(glob -> glob.matches(tensor.name())).orElse(true))
-                    .toList();
+            List<LogicalTensor> tensors = names.isEmpty()
+                    ? inspection.tensors()
+                    : inspection.tensors().stream()
+                            .filter(tensor -> names.get().matches(tensor.name()))
+                            .toList();
             if (tensors.isEmpty()) {
                 UnmatchedNames.warn(
                         out, "tensors", line.value("tensors").stream().toList(), List.of());

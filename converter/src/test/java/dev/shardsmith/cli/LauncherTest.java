@@ -106,9 +106,9 @@ final class LauncherTest {
         assertThat(launch(environment, "inspect", small).lines()).contains("-Xmx320m", "-Xmn140m");
         assertThat(launch(environment, "inspect", huge).lines())
                 .contains("-Xmx2g")
-                .doesNotContain("-Xmn600m");
+                .doesNotContain("-Xmn1000m");
         String hugest = tableOf("hugest", 8 * limit + 1).toString();
-        assertThat(launch(environment, "inspect", hugest).lines()).contains("-Xmx2g", "-Xmn600m");
+        assertThat(launch(environment, "inspect", hugest).lines()).contains("-Xmx2g", "-Xmn1000m");
         assertThat(launch(environment, "diff", small, huge).lines()).contains("-Xmx2g");
         assertThat(launch(environment, "inspect", tracked.toString()).lines()).contains("-Xmx2g");
     }

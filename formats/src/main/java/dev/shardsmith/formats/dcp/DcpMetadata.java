@@ -1,6 +1,7 @@
 package dev.shardsmith.formats.dcp;
 
 import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.NameIndex;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;

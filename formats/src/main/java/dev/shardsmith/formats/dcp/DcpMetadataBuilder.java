@@ -2,6 +2,7 @@ package dev.shardsmith.formats.dcp;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.DType;
+import dev.shardsmith.formats.NameIndex;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.dcp.DcpMetadata.DcpDType;
 import dev.shardsmith.formats.dcp.DcpMetadata.DcpOrigin;
@@ -77,6 +78,11 @@ final class DcpMetadataBuilder {
 
     private int lastFound;
 
+    /** The file of the place before: most have the same. */
+    private String lastPath;
+
+    private int lastFile;
+
     private final Map<Integer, Map<Box, Integer>> manyChunks = new HashMap<>();
     private final Map<String, DcpDType> dtypeNames = new HashMap<>();
 
@@ -116,7 +122,7 @@ final class DcpMetadataBuilder {
         int at = entry * ENTRY_FIELDS;
         checkChunk(entry, offsetsAndSizes);
         int box = known(recentChunks, offsetsAndSizes);
-        rows.add(box < 0 ? add(recentChunks, offsetsAndSizes) : box, DcpMetadata.NO_FILE, 0, 0, 0);
+        row(box < 0 ? add(recentChunks, offsetsAndSizes) : box);
         entries.set(at + 3, entries.get(at + 3) + 1);
     }
 
@@ -133,13 +139,20 @@ final class DcpMetadataBuilder {
     }
 
     void object(String name) throws CheckpointException {
-        int row = rows.add(0, DcpMetadata.NO_FILE, 0, 0, 0) / ROW_FIELDS;
-        entry(name, null, 0, 0, row, 1);
+        entry(name, null, 0, 0, row(0), 1);
+    }
+
+    /** Adds the row of a chunk whose place is not known yet. */
+    private int row(int box) {
+        int at = rows.extend(ROW_FIELDS);
+        rows.set(at, box);
+        rows.set(at + 1, DcpMetadata.NO_FILE);
+        return at / ROW_FIELDS;
     }
 
     /** The place of a tensor's chunk at {@code offsets}, or of an object if that is empty. The array is not kept. */
     void place(String name, Optional<long[]> offsets, long position, Place place) throws CheckpointException {
-        if (!files.containsKey(place.path())) {
+        if (!place.path().equals(lastPath) && !files.containsKey(place.path())) {
             checkPath(name, place.path());
         }
         if (place.offset() < 0 || place.length() < 0) {
@@ -213,9 +226,6 @@ final class DcpMetadataBuilder {
                 join(entry, later.offsets(), later.position(), later.place());
             }
         }
-        geometry.trim();
-        rows.trim();
-        entries.trim();
         return new DcpMetadata(this);
     }
 
@@ -226,12 +236,7 @@ final class DcpMetadataBuilder {
             return;
         }
         int at = row * ROW_FIELDS;
-        Integer file = files.get(place.path());
-        if (file == null) {
-            file = files.size();
-            files.put(place.path(), file);
-        }
-        rows.set(at + 1, file);
+        rows.set(at + 1, fileOf(place.path()));
         rows.set(at + 2, place.offset());
         rows.set(at + 3, place.length());
         rows.set(
@@ -239,6 +244,14 @@ final class DcpMetadataBuilder {
                 place.transforms().isEmpty()
                         ? 0
                         : transforms.computeIfAbsent(place.transforms(), list -> transforms.size()));
+    }
+
+    private int fileOf(String path) {
+        if (!path.equals(lastPath)) {
+            lastFile = files.computeIfAbsent(path, file -> files.size());
+            lastPath = path;
+        }
+        return lastFile;
     }
 
     private void unused(String name) {
@@ -312,7 +325,11 @@ final class DcpMetadataBuilder {
             throw malformed(name, "two entries have this name");
         }
         dtypes.add(dtype);
-        entries.add(shape, rank, firstRow, rowCount);
+        int at = entries.extend(ENTRY_FIELDS);
+        entries.set(at, shape);
+        entries.set(at + 1, rank);
+        entries.set(at + 2, firstRow);
+        entries.set(at + 3, rowCount);
     }
 
     private void checkShape(String name, long[] shape) throws CheckpointException {

@@ -2,9 +2,12 @@ package dev.shardsmith.formats.dcp;
 
 import java.util.Arrays;
 
-/** A growing array of longs: a million boxes as objects would take gigabytes. */
+/** A growing array of longs: a million boxes as objects would take gigabytes. It grows by blocks, so nothing is copied. */
 final class Longs {
-    private long[] values = new long[64];
+    private static final int BLOCK_BITS = 13;
+    private static final int BLOCK = 1 << BLOCK_BITS;
+
+    private long[][] blocks = new long[4][];
     private int size;
 
     int size() {
@@ -12,32 +15,50 @@ final class Longs {
     }
 
     long get(int index) {
-        return values[index];
+        return blocks[index >>> BLOCK_BITS][index & BLOCK - 1];
     }
 
     void set(int index, long value) {
-        values[index] = value;
+        blocks[index >>> BLOCK_BITS][index & BLOCK - 1] = value;
+    }
+
+    /** Appends zeros and gives the index of the first. */
+    int extend(int count) {
+        int end = Math.addExact(size, count);
+        int needed = (end + BLOCK - 1 >>> BLOCK_BITS);
+        if (needed > blocks.length) {
+            blocks = Arrays.copyOf(blocks, Math.max(needed, 2 * blocks.length));
+        }
+        for (int block = needed - 1; block >= 0 && blocks[block] == null; block--) {
+            blocks[block] = new long[BLOCK];
+        }
+        size = end;
+        return end - count;
     }
 
     /** Appends the values and gives the index of the first. */
-    int add(long... more) {
-        if (more.length > values.length - size) {
-            values = Arrays.copyOf(values, Math.max(size + more.length, values.length + values.length / 2));
+    int add(long[] more) {
+        int at = extend(more.length);
+        for (int i = 0; i < more.length; i++) {
+            set(at + i, more[i]);
         }
-        System.arraycopy(more, 0, values, size, more.length);
-        size += more.length;
-        return size - more.length;
+        return at;
     }
 
     long[] copy(int from, int count) {
-        return Arrays.copyOfRange(values, from, from + count);
+        long[] copy = new long[count];
+        for (int i = 0; i < count; i++) {
+            copy[i] = get(from + i);
+        }
+        return copy;
     }
 
     boolean equalAt(int from, long[] other) {
-        return Arrays.equals(values, from, from + other.length, other, 0, other.length);
-    }
-
-    void trim() {
-        values = Arrays.copyOf(values, size);
+        for (int i = 0; i < other.length; i++) {
+            if (get(from + i) != other[i]) {
+                return false;
+            }
+        }
+        return true;
     }
 }

@@ -5,6 +5,7 @@ import dev.shardsmith.formats.CheckpointException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.BitSet;
 
 /** The bytes of a pickle through a window in memory; every number is checked against what is left before it is used. */
 final class PickleInput {
@@ -13,6 +14,15 @@ final class PickleInput {
 
     /** Of an operation's argument: one byte says how many follow. */
     static final byte COUNTED = -1;
+
+    /** Of an operation that fetches an entry of the memo: one byte is its number. */
+    static final byte SHORT_FETCH = -2;
+
+    /** Of an operation that fetches an entry of the memo: four bytes are its number. */
+    static final byte LONG_FETCH = -3;
+
+    /** Of an operation's argument: four bytes say how many follow. */
+    static final byte LONG_COUNTED = -4;
 
     private final ByteSource source;
     private final long end;
@@ -47,21 +57,38 @@ final class PickleInput {
      * Passes over operations that a table gives the size of their argument for, and gives the first other one,
      * or STOP at the end.
      *
-     * @param arguments bytes of the argument by operation; {@link #COUNTED} if one byte says how many follow, less for others
+     * @param arguments bytes of the argument by operation; {@link #COUNTED}, {@link #LONG_COUNTED}, {@link #SHORT_FETCH} or {@link
+     *     #LONG_FETCH}; less for others
+     * @param fetched where the numbers of entries of the memo are noted that are fetched
      */
-    int passOver(byte[] arguments) throws IOException {
+    int passOver(byte[] arguments, BitSet fetched) throws IOException {
         byte[] bytes = window;
         // The operation, its argument and the next one's first byte lie in the window: what is near its end is left to
         // u8().
         int last = limit - 2;
         int next = at;
         while (next < last) {
-            int op = bytes[next] & 0xff;
-            int size = arguments[op];
-            if (size == COUNTED) {
-                size = 1 + (bytes[next + 1] & 0xff);
+            int size = arguments[bytes[next] & 0xff];
+            if (size < 0) {
+                if (size == COUNTED) {
+                    size = 1 + (bytes[next + 1] & 0xff);
+                } else if (size == SHORT_FETCH) {
+                    fetched.set(bytes[next + 1] & 0xff);
+                    size = 1;
+                } else if (size == LONG_FETCH && next + 4 < limit) {
+                    long index = word(next + 1) & 0xffff_ffffL;
+                    if (PickleReferences.mayDrop(index)) {
+                        fetched.set((int) index);
+                    }
+                    size = 4;
+                } else if (size == LONG_COUNTED && next + 4 < limit) {
+                    int count = word(next + 1);
+                    size = count < 0 || count > limit ? limit : 4 + count;
+                } else {
+                    break;
+                }
             }
-            if (size < 0 || size > limit - next - 1) {
+            if (size > limit - next - 1) {
                 break;
             }
             next += 1 + size;
@@ -79,10 +106,15 @@ final class PickleInput {
 
     int i32() throws IOException {
         need(4);
-        int value =
-                window[at] & 0xff | (window[at + 1] & 0xff) << 8 | (window[at + 2] & 0xff) << 16 | window[at + 3] << 24;
         at += 4;
-        return value;
+        return word(at - 4);
+    }
+
+    private int word(int from) {
+        return window[from] & 0xff
+                | (window[from + 1] & 0xff) << 8
+                | (window[from + 2] & 0xff) << 16
+                | window[from + 3] << 24;
     }
 
     long u32() throws IOException {

@@ -27,15 +27,31 @@ final class PickleReferences {
     private static byte[] arguments() {
         byte[] sizes = new byte[256];
         int[] others = {
-            Opcode.STOP, Opcode.BINGET, Opcode.LONG_BINGET, Opcode.GET, Opcode.LONG1, Opcode.BINUNICODE,
-                    Opcode.BINBYTES,
-            Opcode.BINSTRING, Opcode.LONG4, Opcode.BINUNICODE8, Opcode.BINBYTES8, Opcode.BYTEARRAY8, Opcode.INT,
-                    Opcode.LONG,
-            Opcode.FLOAT, Opcode.STRING, Opcode.UNICODE, Opcode.PUT, Opcode.PERSID, Opcode.GLOBAL, Opcode.INST
+            Opcode.STOP,
+            Opcode.GET,
+            Opcode.LONG1,
+            Opcode.BINSTRING,
+            Opcode.LONG4,
+            Opcode.BINUNICODE8,
+            Opcode.BINBYTES8,
+            Opcode.BYTEARRAY8,
+            Opcode.INT,
+            Opcode.LONG,
+            Opcode.FLOAT,
+            Opcode.STRING,
+            Opcode.UNICODE,
+            Opcode.PUT,
+            Opcode.PERSID,
+            Opcode.GLOBAL,
+            Opcode.INST
         };
         for (int op : others) {
             sizes[op] = Byte.MIN_VALUE;
         }
+        sizes[Opcode.BINUNICODE] = PickleInput.LONG_COUNTED;
+        sizes[Opcode.BINBYTES] = PickleInput.LONG_COUNTED;
+        sizes[Opcode.BINGET] = PickleInput.SHORT_FETCH;
+        sizes[Opcode.LONG_BINGET] = PickleInput.LONG_FETCH;
         for (int op : new int[] {Opcode.SHORT_BINUNICODE, Opcode.SHORT_BINBYTES, Opcode.SHORT_BINSTRING}) {
             sizes[op] = PickleInput.COUNTED;
         }
@@ -68,7 +84,7 @@ final class PickleReferences {
 
     private void scan() throws IOException {
         while (true) {
-            int op = in.passOver(ARGUMENTS);
+            int op = in.passOver(ARGUMENTS, fetched);
             switch (op) {
                 case Opcode.STOP -> {
                     return;

@@ -1,20 +1,19 @@
 package dev.shardsmith.reshard.family;
 
 import dev.shardsmith.formats.CheckpointException;
-import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.reshard.family.MegatronName.Scope;
 import dev.shardsmith.reshard.family.ParameterRule.Part;
 import dev.shardsmith.reshard.family.ParameterRule.When;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.regex.Pattern;
+import java.util.function.Predicate;
 
 /**
  * From the keys of a torch_dist checkpoint to logical tensors.
@@ -25,34 +24,25 @@ import java.util.regex.Pattern;
 public final class DistKeys {
     private static final String LAYERS = "decoder.layers.";
     private static final String EXPERTS = "mlp.experts.experts.";
-    private static final long[] NO_LEADING = {};
+    private static final long NONE = -1;
+
+    /** More experts in all layers than any model has. */
+    private static final int MOST_SLICES = 1 << 21;
 
     private static final List<ParameterRule> BY_PART = MegatronTable.rules(MegatronName.Scope.LAYER).stream()
             .filter(ParameterRule::distByPart)
             .toList();
 
-    /**
-     * A logical tensor and where it is kept.
-     *
-     * @param shape sizes of the undivided tensor
-     * @param sources its places; together they are the whole
-     */
-    public record Entry(Shape shape, List<DistSource> sources) {}
-
-    private record Found(DistSource source, Shape shape, String part, ParameterRule rule) {}
-
-    /** What a suffix of a key stands for: a logical tensor's suffix, and if it is not all of it, which part. */
-    private record Target(String name, String part, ParameterRule rule) {}
-
     private final DistNames names;
+    private final StoredKeys stored;
     private final Set<String> fused = new HashSet<>();
-    private final Map<String, Target> targets = new HashMap<>();
-    private final Map<String, Entry> entries = new LinkedHashMap<>();
-    /** The parts of those that are not stored whole. */
-    private final Map<String, List<Found>> parts = new LinkedHashMap<>();
+    private final Map<String, DistTarget> targets = new HashMap<>();
+    private final DistTensors tensors;
 
-    private DistKeys(DistNames names) {
+    private DistKeys(StoredKeys stored, DistNames names) {
+        this.stored = stored;
         this.names = names;
+        this.tensors = new DistTensors(stored.size());
     }
 
     /**
@@ -60,35 +50,43 @@ public final class DistKeys {
      *
      * @param stored the stored tensors
      * @param names the model's own names for what is stored under one name whatever the model
+     * @param others names of things that are no tensors but stand between them
      * @throws CheckpointException if a part is missing
      */
-    public static Map<String, Entry> read(StoredKeys stored, DistNames names) throws CheckpointException {
-        DistKeys keys = new DistKeys(names);
+    public static DistTensors read(StoredKeys stored, DistNames names, Collection<String> others)
+            throws CheckpointException {
+        DistKeys keys = new DistKeys(stored, names);
         if (names.fusedDown()) {
-            keys.findFused(stored);
+            keys.findFused();
         }
-        for (int number = 0; number < stored.size(); number++) {
-            keys.add(number, stored.key(number), stored.shape(number));
-        }
-        for (Map.Entry<String, List<Found>> entry : keys.parts.entrySet()) {
-            keys.entries.put(entry.getKey(), assemble(entry.getKey(), entry.getValue()));
-        }
-        return keys.entries;
+        keys.addAll();
+        return keys.tensors.finish(others);
     }
 
     /** Layers whose latent attention has one down projection: all but sparse ones and those without a queries' rank. */
-    private void findFused(StoredKeys keys) {
-        for (int number = 0; number < keys.size(); number++) {
-            String key = keys.key(number);
-            String projection = "self_attention.linear_q_down_proj.weight";
-            if (key.endsWith(projection)) {
+    private void findFused() {
+        String projection = "self_attention.linear_q_down_proj.weight";
+        boolean[] projections = suffixes(stored, suffix -> suffix.endsWith(projection));
+        for (int number = 0; number < stored.size(); number++) {
+            if (projections[stored.names().suffix(number)]) {
+                String key = stored.key(number);
                 String prefix = key.substring(0, key.length() - projection.length());
-                boolean sparse = keys.contains(prefix + "self_attention.core_attention.indexer.linear_wk.weight");
+                boolean sparse = stored.contains(prefix + "self_attention.core_attention.indexer.linear_wk.weight");
                 if (!sparse) {
                     fused.add(prefix);
                 }
             }
         }
+    }
+
+    /** For each suffix of the keys, whether it is one of some. */
+    private static boolean[] suffixes(StoredKeys keys, Predicate<String> some) {
+        List<MegatronName> suffixes = keys.names().suffixes();
+        boolean[] are = new boolean[suffixes.size()];
+        for (int i = 0; i < are.length; i++) {
+            are[i] = some.test(suffixes.get(i).suffix());
+        }
+        return are;
     }
 
     /**
@@ -114,11 +112,12 @@ public final class DistKeys {
 
     /** Whether the layers have attention and MLP, as their keys tell. */
     public static boolean isTransformer(StoredKeys keys) {
+        String attention = "self_attention.linear_qkv.weight";
+        boolean[] attentions = suffixes(keys, suffix -> suffix.contains(attention));
         for (int number = 0; number < keys.size(); number++) {
-            String key = keys.key(number);
-            int at = key.indexOf("self_attention.linear_qkv.weight");
-            if (at >= 0) {
-                String prefix = key.substring(0, at);
+            if (attentions[keys.names().suffix(number)]) {
+                String key = keys.key(number);
+                String prefix = key.substring(0, key.indexOf(attention));
                 if (keys.contains(prefix + "mlp.linear_fc1.weight") || keys.contains(prefix + "mlp.router.weight")) {
                     return true;
                 }
@@ -129,12 +128,8 @@ public final class DistKeys {
 
     /** Whether one of the keys is that of a parameter of all layers together. */
     public static boolean isAnyStacked(StoredKeys keys) {
-        for (int number = 0; number < keys.size(); number++) {
-            if (isStacked(keys.key(number))) {
-                return true;
-            }
-        }
-        return false;
+        return keys.names().suffixes().stream()
+                .anyMatch(suffix -> suffix.scope() == Scope.MODEL && isStacked(suffix.suffix()));
     }
 
     /** Whether a key is that of a parameter of all layers together. */
@@ -142,42 +137,102 @@ public final class DistKeys {
         return key.length() > LAYERS.length() && key.startsWith(LAYERS) && !Digits.isDigit(key.charAt(LAYERS.length()));
     }
 
-    private void add(int number, String key, Shape shape) {
-        if (isStacked(key) && shape.rank() > 0) {
-            String suffix = key.substring(LAYERS.length());
-            for (long layer = 0; layer < shape.size(0); layer++) {
-                DistSource source = new DistSource(number, new long[] {layer}, 0);
-                add(source, LAYERS, LAYERS + layer + ".", suffix, shape);
+    private void addAll() throws CheckpointException {
+        NameTable keys = stored.names();
+        String[] prefixes = new String[keys.prefixes().size()];
+        // Layers have the same parameters: a suffix is looked up in the table once.
+        DistTarget[] known = new DistTarget[keys.suffixes().size()];
+        boolean[] stacked = suffixes(stored, suffix -> isStacked(suffix) || isStackOfExperts(suffix));
+        for (int number = 0; number < keys.size(); number++) {
+            int suffixNumber = keys.suffix(number);
+            MegatronName prefix = keys.prefixes().get(keys.prefix(number));
+            String suffix = keys.suffixes().get(suffixNumber).suffix();
+            Shape shape = stored.shape(number);
+            if (stacked[suffixNumber] && addStack(number, prefix.prefix(), suffix, shape)) {
+                continue;
             }
-            return;
+            if (!fused.isEmpty() && fused.contains(prefix.prefix())) {
+                put(number, names.prediction(prefix.prefix()), target(suffix, true), shape);
+                continue;
+            }
+            if (known[suffixNumber] == null) {
+                known[suffixNumber] = target(suffix, false);
+            }
+            DistTarget target = known[suffixNumber];
+            if (prefixes[keys.prefix(number)] == null) {
+                prefixes[keys.prefix(number)] = names.prediction(prefix.prefix());
+            }
+            String newPrefix = prefixes[keys.prefix(number)];
+            boolean same = target.name().equals(suffix) && newPrefix.equals(prefix.prefix());
+            String name = same ? stored.key(number) : newPrefix + target.name();
+            tensors.add(name, number, NONE, NONE, shape, target);
         }
-        MegatronName name = MegatronName.parse(key);
-        DistSource source = new DistSource(number, NO_LEADING, 0);
-        add(source, name.prefix(), names.prediction(name.prefix()), name.suffix(), shape);
     }
 
-    private void add(DistSource source, String ownPrefix, String prefix, String suffix, Shape shape) {
-        int leading = source.leading().length;
-        if (suffix.startsWith(EXPERTS) && numberEnd(suffix) < 0 && shape.rank() > leading) {
-            for (long expert = 0; expert < shape.size(leading); expert++) {
-                long[] indices = Arrays.copyOf(source.leading(), leading + 1);
-                indices[leading] = expert;
-                Target target = expert((int) expert, suffix.substring(EXPERTS.length()));
-                put(prefix, target, new DistSource(source.number(), indices, 0), shape);
+    private void put(int number, String prefix, DistTarget target, Shape shape) {
+        tensors.add(prefix + target.name(), number, NONE, NONE, shape, target);
+    }
+
+    /** Adds each layer and each expert of a tensor of several; false if it is none, which its shape tells. */
+    private boolean addStack(int number, String ownPrefix, String key, Shape shape) throws CheckpointException {
+        boolean layers = isStacked(key) && shape.rank() > 0;
+        String suffix = layers ? key.substring(LAYERS.length()) : key;
+        boolean experts = isStackOfExperts(suffix) && shape.rank() > (layers ? 1 : 0);
+        if (!layers && !experts) {
+            return false;
+        }
+        int leading = (layers ? 1 : 0) + (experts ? 1 : 0);
+        requireFew(stored.key(number), shape, leading);
+        Shape inner = without(shape, leading);
+        for (long layer = 0; layer < (layers ? shape.size(0) : 1); layer++) {
+            String prefix = layers ? LAYERS + layer + "." : names.prediction(ownPrefix);
+            if (experts) {
+                addExperts(number, prefix, suffix.substring(EXPERTS.length()), layers ? layer : NONE, shape, inner);
+            } else {
+                DistTarget target = fused.contains(LAYERS)
+                        ? target(suffix, true)
+                        : targets.computeIfAbsent(suffix, some -> target(some, false));
+                tensors.add(prefix + target.name(), number, layer, NONE, inner, target);
             }
-            return;
         }
-        if (!fused.isEmpty() && fused.contains(ownPrefix)) {
-            put(prefix, target(suffix, true), source, shape);
-            return;
+        return true;
+    }
+
+    private void addExperts(int number, String prefix, String parameter, long layer, Shape shape, Shape inner) {
+        for (long expert = 0; expert < shape.size(layer == NONE ? 0 : 1); expert++) {
+            DistTarget target = expert((int) expert, parameter);
+            String name = prefix + target.name();
+            if (layer == NONE) {
+                tensors.add(name, number, expert, NONE, inner, target);
+            } else {
+                tensors.add(name, number, layer, expert, inner, target);
+            }
         }
-        // Layers have the same parameters: a suffix is looked up in the table once.
-        Target target = targets.get(suffix);
-        if (target == null) {
-            target = target(suffix, false);
-            targets.put(suffix, target);
+    }
+
+    /** A shape may claim any number of layers and experts, and each is a tensor. */
+    private static void requireFew(String key, Shape shape, int leading) throws CheckpointException {
+        long slices = 1;
+        boolean many = false;
+        for (int dim = 0; dim < leading; dim++) {
+            many |= shape.size(dim) > MOST_SLICES;
+            slices = many ? 0 : slices * shape.size(dim);
         }
-        put(prefix, target, source, shape);
+        if (many || slices > MOST_SLICES) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.LIMIT,
+                    key,
+                    "its shape " + shape + " says that it holds more than " + MOST_SLICES + " tensors of a model");
+        }
+    }
+
+    private static Shape without(Shape shape, int leading) {
+        return Shape.of(Arrays.copyOfRange(shape.toArray(), leading, shape.rank()));
+    }
+
+    /** True for a parameter of all experts together. */
+    private static boolean isStackOfExperts(String suffix) {
+        return suffix.startsWith(EXPERTS) && numberEnd(suffix) < 0;
     }
 
     /** Behind the expert's number in a suffix of an expert, or -1 if the tensor is one of all experts. */
@@ -186,7 +241,7 @@ public final class DistKeys {
         return end > EXPERTS.length() && end + 1 < suffix.length() && suffix.charAt(end) == '.' ? end : -1;
     }
 
-    private Target target(String suffix, boolean fusedDown) {
+    private DistTarget target(String suffix, boolean fusedDown) {
         int end = suffix.startsWith(EXPERTS) ? numberEnd(suffix) : -1;
         if (end >= 0) {
             return expert(Integer.parseInt(suffix, EXPERTS.length(), end, 10), suffix.substring(end + 1));
@@ -194,140 +249,30 @@ public final class DistKeys {
         if (suffix.endsWith("linear_fc1.weight_w") || suffix.endsWith("linear_fc1.weight_v")) {
             return half(suffix);
         }
-        Optional<Target> part = partOf(suffix, fusedDown);
-        return part.orElseGet(() -> new Target(fusedDown ? DistNames.fusedNorm(suffix) : names.own(suffix), "", null));
+        Optional<DistTarget> part = partOf(suffix, fusedDown);
+        return part.orElseGet(() -> DistTarget.whole(fusedDown ? DistNames.fusedNorm(suffix) : names.own(suffix)));
     }
 
-    private Target expert(int expert, String parameter) {
+    private DistTarget expert(int expert, String parameter) {
         boolean isHalf = parameter.endsWith("_w") || parameter.endsWith("_v");
-        Target target = isHalf ? half(parameter) : new Target(parameter, "", null);
-        return new Target(names.expert(expert, target.name()), target.part(), null);
+        DistTarget target = isHalf ? half(parameter) : DistTarget.whole(parameter);
+        return new DistTarget(names.expert(expert, target.name()), target.part(), null);
     }
 
-    private static Target half(String name) {
-        return new Target(name.substring(0, name.length() - 2), name.endsWith("_w") ? "gate" : "up", null);
+    private static DistTarget half(String name) {
+        return new DistTarget(name.substring(0, name.length() - 2), name.endsWith("_w") ? "gate" : "up", null);
     }
 
-    private Optional<Target> partOf(String suffix, boolean fusedDown) {
+    private Optional<DistTarget> partOf(String suffix, boolean fusedDown) {
         for (ParameterRule rule : BY_PART) {
             boolean possible = fusedDown || rule.when() != When.FUSED_DOWN;
             Optional<String> part = possible ? rule.distPart(suffix) : Optional.empty();
             for (Part known : part.isPresent() ? rule.parts() : List.<Part>of()) {
-                if (partNumber(known, part.get()) >= 0) {
-                    return Optional.of(new Target(names.whole(rule), part.get(), rule));
+                if (known.numberOf(part.get()) >= 0) {
+                    return Optional.of(new DistTarget(names.whole(rule), part.get(), rule));
                 }
             }
         }
         return Optional.empty();
-    }
-
-    /** The number of a repeated part ({@code V1} of {@code V#}), 0 for the part itself, -1 for another part. */
-    private static int partNumber(Part known, String part) {
-        if (!known.name().endsWith("#")) {
-            return known.name().equals(part) ? 0 : -1;
-        }
-        String stem = known.name().substring(0, known.name().length() - 1);
-        return part.matches(Pattern.quote(stem) + "\\d{1,3}") ? Integer.parseInt(part.substring(stem.length())) : -1;
-    }
-
-    private void put(String prefix, Target target, DistSource source, Shape shape) {
-        String name = prefix + target.name();
-        Entry entry = new Entry(inner(source, shape), List.of(source));
-        Entry before = entries.putIfAbsent(name, entry);
-        if (before == null && target.part().isEmpty()) {
-            return;
-        }
-        List<Found> found = parts.get(name);
-        if (found == null) {
-            found = new ArrayList<>();
-            parts.put(name, found);
-            if (before != null) {
-                found.add(new Found(before.sources().get(0), before.shape(), "", null));
-            }
-        }
-        found.add(new Found(source, shape, target.part(), target.rule()));
-    }
-
-    private static Entry assemble(String name, List<Found> parts) throws CheckpointException {
-        List<Found> ordered = ordered(name, parts);
-        List<DistSource> sources = new ArrayList<>();
-        Shape first = inner(ordered.get(0).source(), ordered.get(0).shape());
-        long base = 0;
-        for (Found part : ordered) {
-            Shape shape = inner(part.source(), part.shape());
-            if (shape.rank() == 0
-                    || shape.rank() != first.rank()
-                    || !shape.with(0, first.size(0)).equals(first)) {
-                throw CheckpointException.of(
-                        Kind.INCONSISTENT,
-                        name,
-                        "its part " + part.part() + " of shape " + shape + " does not fit " + first);
-            }
-            sources.add(new DistSource(part.source().number(), part.source().leading(), base));
-            base = Math.addExact(base, shape.size(0));
-        }
-        return new Entry(first.with(0, base), sources);
-    }
-
-    private static List<Found> ordered(String name, List<Found> parts) throws CheckpointException {
-        List<String> names = new ArrayList<>();
-        ParameterRule rule = rule(parts);
-        if (rule == null) {
-            names.addAll(List.of("gate", "up"));
-        } else {
-            for (Part known : rule.parts()) {
-                parts.stream()
-                        .map(Found::part)
-                        .filter(part -> partNumber(known, part) >= 0)
-                        .sorted((a, b) -> partNumber(known, a) - partNumber(known, b))
-                        .forEach(names::add);
-                if (!known.name().endsWith("#") && !names.contains(known.name())) {
-                    names.add(known.name());
-                }
-            }
-        }
-        List<Found> ordered = new ArrayList<>();
-        for (String part : names) {
-            ordered.add(parts.stream()
-                    .filter(found -> found.part().equals(part))
-                    .findFirst()
-                    .orElseThrow(() -> CheckpointException.of(
-                            Kind.INCOMPLETE, name, "its part " + part + " is not in the checkpoint")));
-        }
-        if (ordered.size() != parts.size()) {
-            throw CheckpointException.of(
-                    Kind.INCONSISTENT, name, "it is stored whole and in parts, or one part is there twice");
-        }
-        return ordered;
-    }
-
-    /** The row whose parts these are; several kinds of layer share keys and differ in their parts. */
-    private static ParameterRule rule(List<Found> parts) {
-        ParameterRule best = null;
-        int most = -1;
-        String dist = parts.get(0).rule() == null ? "" : parts.get(0).rule().dist();
-        for (ParameterRule rule : MegatronTable.rules(MegatronName.Scope.LAYER)) {
-            if (rule.dist().equals(dist)) {
-                int known = 0;
-                for (Found part : parts) {
-                    known += rule.parts().stream().anyMatch(p -> partNumber(p, part.part()) >= 0) ? 1 : 0;
-                }
-                int surplus = Math.max(0, rule.parts().size() - known);
-                if (known * 100 - surplus > most) {
-                    most = known * 100 - surplus;
-                    best = rule;
-                }
-            }
-        }
-        return best;
-    }
-
-    private static Shape inner(DistSource source, Shape shape) {
-        int leading = source.leading().length;
-        if (leading == 0) {
-            return shape;
-        }
-        long[] sizes = shape.toArray();
-        return Shape.of(Arrays.copyOfRange(sizes, leading, sizes.length));
     }
 }

@@ -6,13 +6,12 @@ import dev.shardsmith.reshard.family.ParameterRule.World;
 import dev.shardsmith.reshard.rule.Division;
 import dev.shardsmith.reshard.rule.UserRule;
 import java.util.ArrayList;
-import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.BiConsumer;
-import java.util.function.Function;
+import java.util.function.IntFunction;
 
 /**
  * How every parameter of a Megatron model is divided: the table applied to the shapes of the undivided model.
@@ -45,8 +44,21 @@ public final class MegatronDivisions {
     public static MegatronDivisions of(Map<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
             throws CheckpointException {
         MegatronDivisions divisions = new MegatronDivisions();
-        List<String> unknown = forEach(shapes.keySet(), shapes::get, gatedByDefault, userRules, divisions.entries::put);
-        divisions.unknown.addAll(unknown);
+        List<String> keys = List.copyOf(shapes.keySet());
+        List<Shape> sizes = List.copyOf(shapes.values());
+        Found found = new Found(NameTable.of(keys), sizes::get, gatedByDefault);
+        for (int[] layer : layers(found.names())) {
+            List<Optional<Entry>> known = found.entries(layer);
+            for (int i = 0; i < layer.length; i++) {
+                String key = keys.get(layer[i]);
+                Optional<Entry> entry = known.get(i).or(() -> user(key, shapes.get(key), userRules));
+                if (entry.isPresent()) {
+                    divisions.entries.put(key, entry.get());
+                } else {
+                    divisions.unknown.add(key);
+                }
+            }
+        }
         return divisions;
     }
 
@@ -54,45 +66,78 @@ public final class MegatronDivisions {
      * Names that neither the table nor the user knows; all others are checked as by {@link #of}, but nothing is kept of them.
      *
      * @param names the canonical names
-     * @param shapes the shape of each name
+     * @param shapes the shape of each name by its number
      * @param gatedByDefault as in {@link #of}
      * @param userRules as in {@link #of}
      */
-    public static List<String> unknown(
-            Collection<String> names, Function<String, Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
-            throws CheckpointException {
-        return forEach(names, shapes, gatedByDefault, userRules, (key, entry) -> {});
-    }
-
-    private static List<String> forEach(
-            Collection<String> names,
-            Function<String, Shape> shapes,
-            boolean gatedByDefault,
-            List<UserRule> userRules,
-            BiConsumer<String, Entry> sink)
+    static List<String> unknown(
+            NameTable names, IntFunction<Shape> shapes, boolean gatedByDefault, List<UserRule> userRules)
             throws CheckpointException {
         List<String> unknown = new ArrayList<>();
-        for (List<String> keys : byPrefix(names).values()) {
-            Map<String, Shape> scope = new LinkedHashMap<>();
-            List<MegatronName> parsed = new ArrayList<>(keys.size());
-            for (String key : keys) {
-                MegatronName name = MegatronName.parse(key);
-                parsed.add(name);
-                scope.put(name.suffix(), shapes.apply(key));
-            }
-            LayerWidths widths = new LayerWidths(scope, gatedByDefault);
-            for (int i = 0; i < keys.size(); i++) {
-                String key = keys.get(i);
-                MegatronName name = parsed.get(i);
-                Optional<Entry> entry = entry(key, name, scope.get(name.suffix()), widths, userRules);
-                if (entry.isPresent()) {
-                    sink.accept(key, entry.get());
-                } else {
-                    unknown.add(key);
+        Found found = new Found(names, shapes, gatedByDefault);
+        for (int[] layer : layers(names)) {
+            List<Optional<Entry>> known = found.entries(layer);
+            for (int i = 0; i < layer.length; i++) {
+                if (known.get(i).isEmpty()) {
+                    String key = names.name(layer[i]);
+                    if (user(key, shapes.apply(layer[i]), userRules).isEmpty()) {
+                        unknown.add(key);
+                    }
                 }
             }
         }
         return unknown;
+    }
+
+    /** What the table says of the parameters of layers; most layers of a model are like another. */
+    private static final class Found {
+        /** More kinds of layers than models have; what is beyond is not kept. */
+        private static final int MOST_KINDS = 64;
+
+        private final NameTable names;
+        private final IntFunction<Shape> shapes;
+        private final boolean gatedByDefault;
+        private final Map<LayerSizes, List<Optional<Entry>>> kinds = new HashMap<>();
+
+        Found(NameTable names, IntFunction<Shape> shapes, boolean gatedByDefault) {
+            this.names = names;
+            this.shapes = shapes;
+            this.gatedByDefault = gatedByDefault;
+        }
+
+        NameTable names() {
+            return names;
+        }
+
+        /** The entry of each of a layer's parameters, if the table has one. */
+        List<Optional<Entry>> entries(int[] layer) throws CheckpointException {
+            LayerSizes kind = LayerSizes.of(layer, names, shapes);
+            List<Optional<Entry>> known = kinds.get(kind);
+            if (known == null) {
+                known = find(layer, kind);
+                if (kinds.size() < MOST_KINDS) {
+                    kinds.put(kind, known);
+                }
+            }
+            return known;
+        }
+
+        private List<Optional<Entry>> find(int[] layer, LayerSizes sizes) throws CheckpointException {
+            LayerWidths widths = new LayerWidths(sizes.bySuffix(names), gatedByDefault);
+            List<Optional<Entry>> entries = new ArrayList<>(layer.length);
+            for (int i = 0; i < layer.length; i++) {
+                MegatronName name = names.suffixes().get(names.suffix(layer[i]));
+                Optional<ParameterRule> rule = MegatronTable.find(name, widths.kind());
+                if (rule.isPresent()) {
+                    Division division =
+                            division(rule.get(), names.name(layer[i]), name.suffix(), sizes.shapes()[i], widths);
+                    entries.add(Optional.of(new Entry(division, rule.get().world(), rule)));
+                } else {
+                    entries.add(Optional.empty());
+                }
+            }
+            return entries;
+        }
     }
 
     /**
@@ -103,10 +148,16 @@ public final class MegatronDivisions {
      */
     public static Map<String, Cut> cuts(Map<String, Shape> shapes, List<UserRule> userRules) {
         Map<String, Cut> cuts = new LinkedHashMap<>();
-        for (List<String> keys : byPrefix(shapes.keySet()).values()) {
-            LayerWidths widths = new LayerWidths(suffixes(keys, shapes), false);
-            for (String key : keys) {
-                Optional<ParameterRule> rule = MegatronTable.find(MegatronName.parse(key), widths.kind());
+        List<String> keys = List.copyOf(shapes.keySet());
+        List<Shape> sizes = List.copyOf(shapes.values());
+        NameTable names = NameTable.of(keys);
+        for (int[] layer : layers(names)) {
+            LayerSizes known = LayerSizes.of(layer, names, sizes::get);
+            LayerWidths widths = new LayerWidths(known.bySuffix(names), false);
+            for (int number : layer) {
+                String key = keys.get(number);
+                Optional<ParameterRule> rule =
+                        MegatronTable.find(names.suffixes().get(names.suffix(number)), widths.kind());
                 if (rule.isPresent()) {
                     cuts.put(key, new Cut(rule.get().axis(), rule.get().world()));
                 } else {
@@ -141,18 +192,9 @@ public final class MegatronDivisions {
         return unknown;
     }
 
-    private static Optional<Entry> entry(
-            String key, MegatronName name, Shape shape, LayerWidths widths, List<UserRule> userRules)
-            throws CheckpointException {
-        Optional<ParameterRule> rule = MegatronTable.find(name, widths.kind());
-        if (rule.isPresent()) {
-            Division division = division(rule.get(), key, name.suffix(), shape, widths);
-            return Optional.of(new Entry(division, rule.get().world(), rule));
-        }
-        Optional<UserRule> user = userRule(key, userRules);
-        return user.isPresent()
-                ? Optional.of(new Entry(user.get().division(shape), World.TENSOR, Optional.empty()))
-                : Optional.empty();
+    /** What the user says of a parameter that the table does not know. */
+    private static Optional<Entry> user(String key, Shape shape, List<UserRule> userRules) {
+        return userRule(key, userRules).map(user -> new Entry(user.division(shape), World.TENSOR, Optional.empty()));
     }
 
     private static Division division(ParameterRule rule, String key, String suffix, Shape shape, LayerWidths widths)
@@ -173,27 +215,24 @@ public final class MegatronDivisions {
         return userRules.stream().filter(rule -> rule.names().matches(key)).findFirst();
     }
 
-    private static Map<String, List<String>> byPrefix(Collection<String> names) {
-        Map<String, List<String>> scopes = new LinkedHashMap<>();
-        String last = null;
-        List<String> keys = List.of();
-        for (String name : names) {
-            String prefix = MegatronName.parse(name).prefix();
-            // Mostly the names of a layer follow each other.
-            if (!prefix.equals(last)) {
-                last = prefix;
-                keys = scopes.computeIfAbsent(prefix, layer -> new ArrayList<>());
+    /** The numbers of names by their prefixes, in the order in which these come first. */
+    private static List<int[]> layers(NameTable names) {
+        int[] counts = new int[names.prefixes().size()];
+        for (int i = 0; i < names.size(); i++) {
+            counts[names.prefix(i)]++;
+        }
+        List<int[]> layers = new ArrayList<>();
+        int[][] ofPrefix = new int[counts.length][];
+        for (int i = 0; i < names.size(); i++) {
+            int prefix = names.prefix(i);
+            int[] layer = ofPrefix[prefix];
+            if (layer == null) {
+                layer = new int[counts[prefix]];
+                ofPrefix[prefix] = layer;
+                layers.add(layer);
             }
-            keys.add(name);
+            layer[layer.length - counts[prefix]--] = i;
         }
-        return scopes;
-    }
-
-    private static Map<String, Shape> suffixes(List<String> keys, Map<String, Shape> shapes) {
-        Map<String, Shape> suffixes = new LinkedHashMap<>();
-        for (String key : keys) {
-            suffixes.put(MegatronName.parse(key).suffix(), shapes.get(key));
-        }
-        return suffixes;
+        return layers;
     }
 }

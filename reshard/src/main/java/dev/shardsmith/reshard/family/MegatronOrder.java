@@ -1,10 +1,9 @@
 package dev.shardsmith.reshard.family;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.EnumMap;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,7 +13,11 @@ public final class MegatronOrder {
     /** Where parameters of one suffix stand among those of their layer or block. */
     private record Place(int section, int phase, int block, int expert, int row) {}
 
-    private record Key(int layer, String prefix, Place place, String name) {}
+    /** Layers and blocks, and what stands outside of them: names of one prefix that nothing else comes between. */
+    private record Group(int section, int layer, int phase, String prefix) {}
+
+    /** How many groups one prefix may have: what is before the layers, behind them, and last. */
+    private static final int GROUPS = 3;
 
     /** Row of what the table does not know: behind all others. */
     private static final int UNKNOWN = Integer.MAX_VALUE / 2;
@@ -23,42 +26,91 @@ public final class MegatronOrder {
 
     private MegatronOrder() {}
 
-    /** The names in the order of the model; opaque states follow the parameters of their module. */
-    public static List<String> sorted(Collection<String> names) {
-        List<Key> keys = new ArrayList<>(names.size());
-        // One string for each layer and one place for each suffix, not for each parameter: there may be a million.
-        Map<String, String> prefixes = new HashMap<>();
-        Map<MegatronName.Scope, Map<String, Place>> places = new EnumMap<>(MegatronName.Scope.class);
-        for (String name : names) {
-            MegatronName parsed = MegatronName.parse(name);
-            String prefix = prefixes.computeIfAbsent(parsed.prefix(), same -> same);
-            Place place = places.computeIfAbsent(parsed.scope(), scope -> new HashMap<>())
-                    .computeIfAbsent(parsed.suffix(), suffix -> place(parsed));
-            int layer = parsed.layer().isPresent()
-                    ? parsed.layer().getAsInt()
-                    : parsed.depth().orElse(0);
-            keys.add(new Key(layer, prefix, place, name));
+    /** The numbers of the names in the order of the model; opaque states follow the parameters of their module. */
+    static int[] of(NameTable names) {
+        List<Place> places = new ArrayList<>();
+        for (MegatronName suffix : names.suffixes()) {
+            places.add(place(suffix));
         }
-        keys.sort(MegatronOrder::compare);
-        List<String> sorted = new ArrayList<>(keys.size());
-        for (Key key : keys) {
-            sorted.add(key.name());
+        int[] ranks = ranks(
+                names.suffixes().size(),
+                Comparator.<Integer>comparingInt(suffix -> places.get(suffix).block())
+                        .thenComparingInt(suffix -> places.get(suffix).expert())
+                        .thenComparingInt(suffix -> places.get(suffix).row())
+                        .thenComparing(suffix -> names.suffixes().get(suffix).suffix()));
+        int[] groups = new int[names.size()];
+        int[] groupRanks = groups(names, places, groups);
+        // By groups first, which are counted, then by suffixes; what is equal stays in its order.
+        int[] starts = new int[groupRanks.length + 1];
+        for (int i = 0; i < groups.length; i++) {
+            groups[i] = groupRanks[groups[i]];
+            starts[groups[i] + 1]++;
         }
-        return sorted;
+        for (int group = 1; group < starts.length; group++) {
+            starts[group] += starts[group - 1];
+        }
+        long[] sorted = new long[names.size()];
+        int[] next = starts.clone();
+        for (int i = 0; i < groups.length; i++) {
+            sorted[next[groups[i]]++] = (long) ranks[names.suffix(i)] << 32 | i;
+        }
+        for (int group = 0; group + 1 < starts.length; group++) {
+            Arrays.sort(sorted, starts[group], starts[group + 1]);
+        }
+        int[] order = new int[sorted.length];
+        for (int i = 0; i < order.length; i++) {
+            order[i] = (int) sorted[i];
+        }
+        return order;
     }
 
-    @SuppressWarnings("ReferenceEquality") // the same place and prefix are one object, and mostly so
-    private static int compare(Key a, Key b) {
-        Place one = a.place();
-        Place other = b.place();
-        int order = Integer.compare(one.section(), other.section());
-        order = order != 0 ? order : Integer.compare(a.layer(), b.layer());
-        order = order != 0 ? order : Integer.compare(one.phase(), other.phase());
-        order = order != 0 || a.prefix() == b.prefix() ? order : byNumbers(a.prefix(), b.prefix());
-        order = order != 0 ? order : Integer.compare(one.block(), other.block());
-        order = order != 0 ? order : Integer.compare(one.expert(), other.expert());
-        order = order != 0 ? order : Integer.compare(one.row(), other.row());
-        return order != 0 ? order : a.name().compareTo(b.name());
+    /**
+     * Finds the group of each name.
+     *
+     * @param groups receives them
+     * @return the place of each group among all; of groups that no name has too
+     */
+    private static int[] groups(NameTable names, List<Place> places, int[] groups) {
+        Group[] found = new Group[GROUPS * names.prefixes().size()];
+        for (int i = 0; i < groups.length; i++) {
+            MegatronName prefix = names.prefixes().get(names.prefix(i));
+            Place place = places.get(names.suffix(i));
+            int group = GROUPS * names.prefix(i)
+                    + switch (prefix.scope()) {
+                        case MODEL -> place.section() / 2;
+                        case MTP -> place.phase() / 2;
+                        case LAYER, MTP_LAYER -> 0;
+                    };
+            groups[i] = group;
+            if (found[group] == null) {
+                int layer = prefix.layer().isPresent()
+                        ? prefix.layer().getAsInt()
+                        : prefix.depth().orElse(0);
+                found[group] = new Group(place.section(), layer, place.phase(), prefix.prefix());
+            }
+        }
+        return ranks(
+                found.length,
+                Comparator.comparing(
+                        group -> found[group],
+                        Comparator.nullsFirst(Comparator.comparingInt(Group::section)
+                                .thenComparingInt(Group::layer)
+                                .thenComparingInt(Group::phase)
+                                .thenComparing(Group::prefix, MegatronOrder::byNumbers))));
+    }
+
+    /** The place of each number from 0 on in an order. */
+    private static int[] ranks(int count, Comparator<Integer> order) {
+        List<Integer> numbers = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            numbers.add(i);
+        }
+        numbers.sort(order);
+        int[] ranks = new int[count];
+        for (int i = 0; i < count; i++) {
+            ranks[numbers.get(i)] = i;
+        }
+        return ranks;
     }
 
     private static Place place(MegatronName name) {

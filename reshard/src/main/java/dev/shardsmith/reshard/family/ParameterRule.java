@@ -43,7 +43,18 @@ public record ParameterRule(String suffix, When when, World world, int axis, Lis
      * @param name the field's name of the part; {@code V#} is repeated as V0, V1, …
      * @param width symbol of its width: DI, GN, NH, …; {@code HALF} is half of the axis where the MLP is gated
      */
-    public record Part(String name, String width) {}
+    public record Part(String name, String width) {
+        /** The number of a repeated part ({@code V1} of {@code V#}), 0 for the part itself, -1 for another part. */
+        int numberOf(String part) {
+            if (!name.endsWith("#")) {
+                return name.equals(part) ? 0 : -1;
+            }
+            int stem = name.length() - 1;
+            int end = Digits.end(part, stem);
+            boolean fits = part.startsWith(name.substring(0, stem)) && end > stem && end <= stem + 3;
+            return fits && end == part.length() ? Integer.parseInt(part, stem, end, 10) : -1;
+        }
+    }
 
     /** True if every rank holds all of it. */
     public boolean replicated() {

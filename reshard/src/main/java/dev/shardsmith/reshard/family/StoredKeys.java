@@ -10,6 +10,9 @@ public interface StoredKeys {
     /** A tensor's key, prefixes removed. */
     String key(int number);
 
+    /** The keys taken apart. */
+    NameTable names();
+
     /** A tensor's shape. */
     Shape shape(int number);
 

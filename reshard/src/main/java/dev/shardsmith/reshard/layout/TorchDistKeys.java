@@ -3,6 +3,7 @@ package dev.shardsmith.reshard.layout;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.dcp.DcpTensor;
+import dev.shardsmith.reshard.family.NameTable;
 import dev.shardsmith.reshard.family.StoredKeys;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -16,19 +17,26 @@ final class TorchDistKeys implements StoredKeys {
 
     private final DcpCheckpoint checkpoint;
     private final List<DcpTensor> tensors;
+    private final int[] ofModel;
     private final String prefix;
+    private final NameTable names = new NameTable();
 
     /**
      * The keys of tensors.
      *
      * @param checkpoint the checkpoint
-     * @param tensors its tensors that belong to the model
+     * @param tensors its tensors
+     * @param ofModel which of these belong to the model
      * @param prefix what their names begin with, if they do, which is no part of the key
      */
-    TorchDistKeys(DcpCheckpoint checkpoint, List<DcpTensor> tensors, String prefix) {
+    TorchDistKeys(DcpCheckpoint checkpoint, List<DcpTensor> tensors, int[] ofModel, String prefix) {
         this.checkpoint = checkpoint;
         this.tensors = tensors;
+        this.ofModel = ofModel;
         this.prefix = prefix;
+        for (int number = 0; number < ofModel.length; number++) {
+            names.add(key(number));
+        }
     }
 
     /** What wrappers put before a name. */
@@ -61,23 +69,28 @@ final class TorchDistKeys implements StoredKeys {
 
     /** The tensor of a number. */
     DcpTensor tensor(int number) {
-        return tensors.get(number);
+        return tensors.get(ofModel[number]);
     }
 
     @Override
     public int size() {
-        return tensors.size();
+        return ofModel.length;
     }
 
     @Override
     public String key(int number) {
-        String name = tensors.get(number).name();
+        String name = tensor(number).name();
         return name.startsWith(prefix) ? name.substring(prefix.length()) : name;
     }
 
     @Override
+    public NameTable names() {
+        return names;
+    }
+
+    @Override
     public Shape shape(int number) {
-        return tensors.get(number).logicalShape();
+        return tensor(number).logicalShape();
     }
 
     @Override

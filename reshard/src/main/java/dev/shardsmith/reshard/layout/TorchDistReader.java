@@ -18,8 +18,7 @@ import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.family.DistKeys;
 import dev.shardsmith.reshard.family.DistNames;
 import dev.shardsmith.reshard.family.DistSource;
-import dev.shardsmith.reshard.family.MegatronDivisions;
-import dev.shardsmith.reshard.family.MegatronOrder;
+import dev.shardsmith.reshard.family.DistTensors;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.state.ExtraState;
 import dev.shardsmith.reshard.state.MegatronArgs;
@@ -35,7 +34,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -63,8 +62,10 @@ final class TorchDistReader {
     private final DcpCheckpoint checkpoint;
     private final Map<String, PyValue> entries = new LinkedHashMap<>();
     private final Map<PyValue, StoredTensor> stateTensors = new LinkedHashMap<>();
-    /** How tensors are divided, in words, by their number of chunks. */
-    private final Map<Integer, String> divisions = new HashMap<>();
+    /** How the last tensor was divided, in words: mostly the next one is divided so too. */
+    private String division = "";
+
+    private int lastChunks = -1;
 
     private final Path folder;
     private String prefix = "";
@@ -118,7 +119,7 @@ final class TorchDistReader {
                 view.addWarning(tensor.name() + " is not shown: " + reason);
                 continue;
             }
-            view.add(LogicalTensor.lazy(
+            view.addDistinct(LogicalTensor.lazy(
                     tensor.name(), dtype(tensor), tensor.logicalShape(), division(tensor), () -> pieces(tensor)));
         }
         view.paths(checkpoint::path);
@@ -160,32 +161,28 @@ final class TorchDistReader {
         boolean newest = checkpoint.hasObject(COMMON);
         TorchDistKeys stored = modelTensors();
         DistNames modelNames = DistNames.of(args, DistKeys.isTransformer(stored), newest);
-        Map<String, DistKeys.Entry> keys = DistKeys.read(stored, modelNames);
         Map<String, ExtraState> extraStates = extraStates(modelNames);
-        List<String> names = new ArrayList<>(keys.keySet());
-        names.addAll(extraStates.keySet());
-        for (String name : MegatronOrder.sorted(names)) {
-            DistKeys.Entry entry = keys.get(name);
-            if (entry != null) {
-                view.add(tensor(name, entry, stored));
+        DistTensors tensors = DistKeys.read(stored, modelNames, extraStates.keySet());
+        for (int i = 0; i < tensors.size(); i++) {
+            if (tensors.isOther(i)) {
+                view.addExtraState(extraStates.get(tensors.name(i)));
             } else {
-                view.addExtraState(extraStates.get(name));
+                view.addDistinct(tensor(tensors, i, stored));
             }
         }
         if (DistKeys.isAnyStacked(stored)) {
             view.stackedLayers();
         }
         boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
-        Map<String, LogicalTensor> logical = view.tensors();
-        MegatronDivisions.unknown(logical.keySet(), name -> logical.get(name).shape(), gated, options.rules())
-                .forEach(view::addUnknown);
+        tensors.unknown(gated, options.rules()).forEach(view::addUnknown);
         readGenerators();
         ModelState state = new ModelState(entries, stateTensors);
         view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), state));
         if (args.isEmpty()) {
             view.addWarning("there are no saved options ('args')");
         }
-        args.flatMap(given -> LocalShapes.warning(given, logical.values())).ifPresent(view::addWarning);
+        args.flatMap(given -> LocalShapes.warning(given, view.tensors().values()))
+                .ifPresent(view::addWarning);
         Parallelism sizes = args.map(TorchDistReader::sizes).orElse(Parallelism.NONE);
         return view.family(ModelView.Family.MEGATRON)
                 .description("Megatron torch_dist checkpoint, saved by " + sizes
@@ -215,30 +212,43 @@ final class TorchDistReader {
                 break;
             }
         }
-        List<DcpTensor> ofModel = new ArrayList<>();
-        for (DcpTensor tensor : checkpoint.tensors()) {
+        List<DcpTensor> all = checkpoint.tensors();
+        int[] ofModel = new int[all.size()];
+        int count = 0;
+        for (int i = 0; i < ofModel.length; i++) {
+            DcpTensor tensor = all.get(i);
             if (TorchDistKeys.isOfOptimizer(tensor.name())) {
                 entries.putIfAbsent("optimizer", PyNone.NONE);
                 view.addOptimizerTensor(bytes(tensor));
             } else {
-                ofModel.add(tensor);
+                ofModel[count++] = i;
             }
         }
-        return new TorchDistKeys(checkpoint, ofModel, prefix);
+        return new TorchDistKeys(checkpoint, all, Arrays.copyOf(ofModel, count), prefix);
     }
 
     private String division(DcpTensor tensor) {
-        return divisions.computeIfAbsent(tensor.chunks().size(), chunks -> chunks + " chunks");
+        int chunks = tensor.chunks().size();
+        if (chunks != lastChunks) {
+            lastChunks = chunks;
+            division = chunks + " chunks";
+        }
+        return division;
     }
 
-    private LogicalTensor tensor(String name, DistKeys.Entry entry, TorchDistKeys stored) throws CheckpointException {
-        DcpTensor first = stored.tensor(entry.sources().get(0).number());
-        return LogicalTensor.lazy(name, dtype(first), entry.shape(), division(first), () -> pieces(entry, stored));
+    private LogicalTensor tensor(DistTensors tensors, int index, TorchDistKeys stored) throws CheckpointException {
+        DcpTensor first = stored.tensor(tensors.number(index));
+        return LogicalTensor.lazy(
+                tensors.name(index),
+                dtype(first),
+                tensors.shape(index),
+                division(first),
+                () -> pieces(tensors.sources(index), stored));
     }
 
-    private static List<Piece> pieces(DistKeys.Entry entry, TorchDistKeys stored) throws IOException {
+    private static List<Piece> pieces(List<DistSource> sources, TorchDistKeys stored) throws IOException {
         List<Piece> pieces = new ArrayList<>();
-        for (DistSource source : entry.sources()) {
+        for (DistSource source : sources) {
             DcpTensor tensor = stored.tensor(source.number());
             boolean stacked = source.leading().length > 0;
             for (DcpPiece chunk : stacked ? tensor.piecesAt(source.leading()[0]) : tensor.pieces()) {

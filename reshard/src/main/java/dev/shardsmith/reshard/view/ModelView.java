@@ -118,7 +118,7 @@ public final class ModelView implements Closeable {
         this.stateIsDerived = parts.stateIsDerived;
         this.config = parts.config;
         this.stored = parts.stored;
-        this.order = List.copyOf(parts.order);
+        this.order = parts.order();
         this.iterationFolder = parts.iterationFolder;
         this.expertForm = parts.expertForm;
         this.optimizer = parts.optimizer;

@@ -22,10 +22,12 @@ public final class ModelViewBuilder {
     final Path path;
     final FilePool files;
     final ModelView.Layout layout;
-    final Map<String, LogicalTensor> tensors = new LinkedHashMap<>();
+    final TensorMap tensors = new TensorMap();
     final List<String> unknown = new ArrayList<>();
     final List<ExtraState> extraStates = new ArrayList<>();
-    final List<String> order = new ArrayList<>();
+    /** Names of tensors and opaque states; those of tensors alone until there is such a state. */
+    private final List<String> order = new ArrayList<>();
+
     final List<RankShard> ranks = new ArrayList<>();
     final Set<String> warnings = new LinkedHashSet<>();
     final Map<String, String> missing = new LinkedHashMap<>();
@@ -140,9 +142,22 @@ public final class ModelViewBuilder {
 
     /** Adds a logical tensor at the end. */
     public ModelViewBuilder add(LogicalTensor tensor) {
-        tensors.put(tensor.name(), tensor);
-        order.add(tensor.name());
+        tensors.add(tensor);
+        ordered(tensor);
         return this;
+    }
+
+    /** Adds a logical tensor at the end whose name no other has: nothing is looked up, which pays for a million. */
+    public ModelViewBuilder addDistinct(LogicalTensor tensor) {
+        tensors.append(tensor);
+        ordered(tensor);
+        return this;
+    }
+
+    private void ordered(LogicalTensor tensor) {
+        if (!extraStates.isEmpty()) {
+            order.add(tensor.name());
+        }
     }
 
     /** Adds the name of a tensor that no rule knows. */
@@ -153,6 +168,9 @@ public final class ModelViewBuilder {
 
     /** Adds opaque module state. */
     public ModelViewBuilder addExtraState(ExtraState extra) {
+        if (extraStates.isEmpty()) {
+            order.addAll(tensors.names());
+        }
         extraStates.add(extra);
         order.add(extra.name());
         return this;
@@ -225,6 +243,10 @@ public final class ModelViewBuilder {
     /** True if a tensor of that name was added. */
     public boolean has(String name) {
         return tensors.containsKey(name);
+    }
+
+    List<String> order() {
+        return extraStates.isEmpty() ? tensors.names() : List.copyOf(order);
     }
 
     /** The finished view. */

@@ -8,6 +8,7 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpaqueItem;
 import dev.shardsmith.reshard.view.RankShard;
+import dev.shardsmith.verify.digest.ValueHistogram;
 import dev.shardsmith.verify.inspect.Holders;
 import dev.shardsmith.verify.inspect.ReplicaDisagreement;
 import dev.shardsmith.verify.inspect.TensorSurvey;
@@ -122,7 +123,7 @@ record InspectJson(
         JsonParts.array(
                 json,
                 "histogram",
-                survey.bars().stream().mapToLong(bar -> Math.round(bar.count())).toArray());
+                survey.bars().map(ValueHistogram.Bars::counts).orElse(new long[0]));
         json.writeEndObject();
     }
 

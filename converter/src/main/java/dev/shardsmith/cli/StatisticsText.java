@@ -85,10 +85,11 @@ final class StatisticsText {
     }
 
     /** Where the values lie between the smallest and the largest, as bars of one character each. */
-    private static String histogram(List<ValueHistogram.Bar> bars) {
+    private static String histogram(Optional<ValueHistogram.Bars> bars) {
         double[] counts = new double[BARS];
-        for (int i = 0; i < bars.size(); i++) {
-            counts[i * BARS / bars.size()] += bars.get(i).count();
+        long[] fine = bars.map(ValueHistogram.Bars::counts).orElse(new long[0]);
+        for (int i = 0; i < fine.length; i++) {
+            counts[i * BARS / fine.length] += fine[i];
         }
         double highest = 0;
         for (double count : counts) {

@@ -10,6 +10,9 @@ import java.util.List;
 
 /** Reads the tensors of a checkpoint for statistics, and says what is odd in them. */
 final class Surveys {
+    /** Beyond these a warning would bury the report, whose table names every tensor. */
+    private static final int MOST_NAMED = 20;
+
     private Surveys() {}
 
     /** One survey a tensor, in their order. */
@@ -23,11 +26,13 @@ final class Surveys {
     /** NaN, infinities, and copies on other ranks that disagree. */
     static List<String> warnings(List<TensorSurvey> surveys) {
         List<String> warnings = new ArrayList<>();
+        int notFinite = 0;
         for (TensorSurvey survey : surveys) {
-            survey.figures()
-                    .filter(figures -> figures.nans() + figures.infinities() > 0)
-                    .ifPresent(figures -> warnings.add("%s has %d NaN and %d infinite values"
-                            .formatted(survey.tensor().name(), figures.nans(), figures.infinities())));
+            TensorSurvey.Figures figures = survey.figures().orElse(null);
+            if (figures != null && figures.nans() + figures.infinities() > 0 && notFinite++ < MOST_NAMED) {
+                warnings.add("%s has %d NaN and %d infinite values"
+                        .formatted(survey.tensor().name(), figures.nans(), figures.infinities()));
+            }
             for (ReplicaDisagreement replica : survey.disagreements()) {
                 warnings.add("copies of %s disagree: %s in %s has %d other elements, by up to %s"
                         .formatted(
@@ -37,6 +42,9 @@ final class Surveys {
                                 replica.comparison().differing(),
                                 replica.comparison().maxAbs()));
             }
+        }
+        if (notFinite > MOST_NAMED) {
+            warnings.add((notFinite - MOST_NAMED) + " more tensors have NaN or infinite values");
         }
         return warnings;
     }

@@ -3,10 +3,15 @@ package dev.shardsmith.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -64,6 +69,49 @@ final class InspectCommandTest {
         assertThat(json.get("tensors").get(0).get("dtype").asText()).isEqualTo("F32");
         assertThat(json.get("tensors").get(0).get("shape").toString()).isEqualTo("[8]");
         assertThat(json.get("tensors").get(0).get("bytes").asInt()).isEqualTo(32);
+    }
+
+    @Test
+    void veryManyTensorsThatAreNotFiniteAreCountedAndNotAllWarnedOf(@TempDir Path folder) throws IOException {
+        Map<String, Object> header = new LinkedHashMap<>();
+        for (int i = 0; i < 25; i++) {
+            header.put("t" + i, Map.of("dtype", "F32", "shape", List.of(1), "data_offsets", List.of(4 * i, 4 * i + 4)));
+        }
+        byte[] json = new ObjectMapper().writeValueAsBytes(header);
+        ByteBuffer file = ByteBuffer.allocate(8 + json.length + 100).order(ByteOrder.LITTLE_ENDIAN);
+        file.putLong(json.length).put(json);
+        for (int i = 0; i < 25; i++) {
+            file.putFloat(Float.NaN);
+        }
+        Path path = Files.write(folder.resolve("nan.safetensors"), file.array());
+
+        JsonNode report =
+                CommandRun.of("inspect", path.toString(), "--stats", "--json").json();
+
+        assertThat(report.get("warnings")).hasSize(21);
+        assertThat(report.get("warnings").get(19).asText()).isEqualTo("t19 has 1 NaN and 0 infinite values");
+        assertThat(report.get("warnings").get(20).asText()).isEqualTo("5 more tensors have NaN or infinite values");
+        assertThat(report.get("tensors").get(24).get("statistics").get("nans").asInt())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void histogramsCountEveryFiniteValueInItsStep() throws IOException {
+        JsonNode report = CommandRun.of("inspect", PLAIN.resolve("tp2pp2").toString(), "--stats", "--json")
+                .json();
+
+        for (JsonNode tensor : report.get("tensors")) {
+            JsonNode statistics = tensor.get("statistics");
+            long counted = 0;
+            for (JsonNode count : statistics.get("histogram")) {
+                counted += count.asLong();
+            }
+            assertThat(counted)
+                    .as(tensor.get("name").asText())
+                    .isEqualTo(statistics.get("values").asLong()
+                            - statistics.get("nans").asLong()
+                            - statistics.get("infinities").asLong());
+        }
     }
 
     @Test

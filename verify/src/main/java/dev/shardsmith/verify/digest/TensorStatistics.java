@@ -274,6 +274,33 @@ public final class TensorStatistics {
     }
 
     /**
+     * Where the finite values of a block lie, counted one by one; empty if there are none.
+     *
+     * @param block the only block that was added
+     * @param elements as they were given to {@link #add}
+     * @param bars how many equal steps
+     */
+    public Optional<ValueHistogram.Bars> bars(ByteBuffer block, int elements, int bars) {
+        if (finite == 0) {
+            return Optional.empty();
+        }
+        EqualSteps steps = EqualSteps.of(min, max, bars);
+        long[] counts = new long[steps.bars()];
+        ElementDecoder decoder = scratch.decoder;
+        int step = ElementDecoder.CHUNK / decoder.perElement();
+        for (int first = 0; first < elements; first += step) {
+            int count = Math.min(step, elements - first) * decoder.perElement();
+            decoder.doubles(block, first, count, scratch.chunk);
+            for (int i = 0; i < count; i++) {
+                if (Double.isFinite(scratch.chunk[i])) {
+                    counts[steps.place(scratch.chunk[i])]++;
+                }
+            }
+        }
+        return Optional.of(new ValueHistogram.Bars(min, max, counts));
+    }
+
+    /**
      * Where the finite values lie.
      *
      * @throws java.util.NoSuchElementException of statistics without a histogram

@@ -1,28 +1,27 @@
 package dev.shardsmith.verify.digest;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Optional;
 
 /**
  * How many values fall where, counted without knowing the range beforehand.
  *
- * <p>Bins are the sign, the exponent and the top four mantissa bits of the value as a {@code float}: sixteen bins for each
- * power of two. Counts are exact; {@link #linear} spreads them over equal steps for a picture.
+ * <p>Bins are the sign, the exponent and the top seven mantissa bits of the value as a {@code float}: 128 bins for each
+ * power of two, so that weights about 1 are told apart. Counts are exact; {@link #linear} spreads them over equal steps.
  */
 public final class ValueHistogram {
-    private static final int SHIFT = 19;
+    private static final int SHIFT = 16;
     private static final int BINS = 1 << (32 - SHIFT);
 
     private final long[] counts = new long[BINS];
 
     /**
-     * One bar of a picture.
+     * A picture: how many values lie in each of some equal steps.
      *
-     * @param from lower edge
-     * @param to upper edge
-     * @param count values between them, rounded where a bin lies across an edge
+     * @param min lower edge of the first
+     * @param max upper edge of the last
+     * @param counts of each; one if {@code min} and {@code max} are equal. They add up to the number of finite values
      */
-    public record Bar(double from, double to, double count) {}
+    public record Bars(double min, double max, long[] counts) {}
 
     /** Adds a value that occurred {@code times} times. */
     void add(float value, int times) {
@@ -36,51 +35,67 @@ public final class ValueHistogram {
         }
     }
 
-    /** The finite values spread over {@code bars} equal steps from {@code min} to {@code max}; empty if there are none. */
-    public List<Bar> linear(double min, double max, int bars) {
-        List<Bar> result = new ArrayList<>();
+    /**
+     * The finite values in {@code bars} equal steps from {@code min} to {@code max}; empty if there are none. A bin that lies
+     * across an edge is shared out, in whole values, as if its values lay evenly in it.
+     */
+    public Optional<Bars> linear(double min, double max, int bars) {
         if (!(min <= max)) {
-            return result;
+            return Optional.empty();
         }
-        double step = max > min ? (max - min) / bars : 1;
-        int used = max > min ? bars : 1;
-        double[] sums = new double[used];
+        EqualSteps steps = EqualSteps.of(min, max, bars);
+        double[] sums = new double[steps.bars()];
+        long total = 0;
         for (int bin = 0; bin < BINS; bin++) {
-            if (counts[bin] > 0) {
-                spread(bin, min, max, step, sums);
+            float low = Float.intBitsToFloat(bin << SHIFT);
+            if (counts[bin] == 0 || Float.isNaN(low)) {
+                continue;
+            }
+            total += counts[bin];
+            if (Float.isInfinite(low)) {
+                // A double that is too large for a float: never an infinity, which is no finite value.
+                sums[low > 0 ? sums.length - 1 : 0] += counts[bin];
+            } else {
+                spread(bin, low, steps, sums);
             }
         }
-        for (int i = 0; i < used; i++) {
-            result.add(new Bar(min + i * step, i == used - 1 ? max : min + (i + 1) * step, sums[i]));
+        return Optional.of(new Bars(min, max, whole(sums, total)));
+    }
+
+    /** Whole numbers whose partial sums are nearest to those of {@code sums}, so that no value is lost or told twice. */
+    private static long[] whole(double[] sums, long total) {
+        long[] result = new long[sums.length];
+        double running = 0;
+        long given = 0;
+        for (int i = 0; i < result.length; i++) {
+            running += sums[i];
+            long upTo = i == result.length - 1 ? total : Math.min(total, Math.round(running));
+            result[i] = upTo - given;
+            given = upTo;
         }
         return result;
     }
 
-    private void spread(int bin, double min, double max, double step, double[] sums) {
-        float low = Float.intBitsToFloat(bin << SHIFT);
-        if (Float.isNaN(low) || Float.isInfinite(low)) {
-            return;
-        }
+    private void spread(int bin, float low, EqualSteps steps, double[] sums) {
         float next = Float.intBitsToFloat((bin << SHIFT) + (1 << SHIFT));
-        double high = Float.isFinite(next) ? next : low * (1 + 1.0 / 16);
+        double high = Float.isFinite(next) ? next : low * (1 + 1.0 / (1 << (23 - SHIFT)));
         // The bin of zero holds subnormals too; almost always it holds zeros alone, which belong at one place.
         boolean zero = (bin << SHIFT & 0x7fffffff) == 0;
-        double from = zero ? 0 : Math.max(min, Math.min(low, high));
-        double to = zero ? 0 : Math.min(max, Math.max(low, high));
-        if (!(to > from)) {
-            sums[place(from, min, step, sums.length)] += counts[bin];
+        double from = zero ? 0 : Math.max(steps.min(), Math.min(low, high));
+        double to = zero ? 0 : Math.min(steps.max(), Math.max(low, high));
+        int first = steps.place(from);
+        int last = steps.place(to);
+        if (!(to > from) || first == last) {
+            sums[first] += counts[bin];
             return;
         }
-        int first = place(from, min, step, sums.length);
-        int last = place(to, min, step, sums.length);
-        for (int i = first; i <= last; i++) {
-            double left = Math.max(from, min + i * step);
-            double right = i == last ? to : Math.min(to, min + (i + 1) * step);
-            sums[i] += counts[bin] * Math.max(0, right - left) / (to - from);
+        double rest = counts[bin];
+        for (int i = first; i < last; i++) {
+            double share = counts[bin] * Math.max(0, (steps.edge(i + 1) - Math.max(from, steps.edge(i))) / (to - from));
+            share = Math.min(rest, share);
+            sums[i] += share;
+            rest -= share;
         }
-    }
-
-    private static int place(double value, double min, double step, int bars) {
-        return (int) Math.max(0, Math.min(bars - 1, Math.floor((value - min) / step)));
+        sums[last] += rest;
     }
 }

@@ -20,13 +20,14 @@ import java.util.function.LongConsumer;
  *
  * @param tensor the tensor
  * @param figures of its values; empty if its type has no numeric meaning
- * @param bars where its values lie, in equal steps
+ * @param bars where its finite values lie, in equal steps; counted one by one where the tensor is one block; empty if it has
+ *     none
  * @param disagreements copies on other ranks that are different
  */
 public record TensorSurvey(
         LogicalTensor tensor,
         Optional<Figures> figures,
-        List<ValueHistogram.Bar> bars,
+        Optional<ValueHistogram.Bars> bars,
         List<ReplicaDisagreement> disagreements) {
     private static final int BARS = 40;
 
@@ -106,18 +107,24 @@ public record TensorSurvey(
 
     private static TensorSurvey of(LogicalTensor tensor) throws IOException {
         TensorReading reading = TensorReading.of(tensor);
-        Optional<TensorStatistics> statistics = TensorStatistics.of(tensor.dtype());
+        boolean oneBlock = reading.grid().blocks() == 1;
+        Optional<TensorStatistics> statistics =
+                oneBlock ? TensorStatistics.withoutHistogram(tensor.dtype()) : TensorStatistics.of(tensor.dtype());
+        Optional<ValueHistogram.Bars> bars = Optional.empty();
         if (statistics.isPresent()) {
+            TensorStatistics values = statistics.get();
             BlockReader reader = BlockReader.ofThisThread();
             ByteBuffer block = reading.buffer(reader, 0);
+            int elements = 0;
             for (long i = 0; i < reading.grid().blocks(); i++) {
                 reading.read(reader, i, block);
-                statistics.get().add(block, block.remaining() / reading.dtype().byteSize());
+                elements = block.remaining() / reading.dtype().byteSize();
+                values.add(block, elements);
             }
+            bars = oneBlock
+                    ? values.bars(block, elements, BARS)
+                    : values.histogram().linear(values.min(), values.max(), BARS);
         }
-        List<ValueHistogram.Bar> bars = statistics
-                .map(values -> values.histogram().linear(values.min(), values.max(), BARS))
-                .orElse(List.of());
         return new TensorSurvey(tensor, statistics.map(TensorSurvey::figures), bars, ReplicaDisagreement.of(tensor));
     }
 

@@ -36,8 +36,7 @@ public final class DiffReport {
      * @param footer the last line
      */
     public static ReportDocument of(
-            ModelView left, ModelView right, DiffResult result, List<TensorSurvey> surveys, String footer)
-            throws IOException {
+            ModelView left, ModelView right, DiffResult result, List<TensorSurvey> surveys, String footer) {
         long wrong = result.tensors().size() - result.count(Status.SAME);
         ReportDocument.Builder report = ReportDocument.of(
                 "diff",
@@ -92,7 +91,7 @@ public final class DiffReport {
                 : diff.comparison().map(TensorComparison::maxAbs).orElse(0.0);
     }
 
-    private static TensorRow row(TensorDiff diff, int layer, Optional<TensorSurvey> survey) throws IOException {
+    private static TensorRow row(TensorDiff diff, int layer, Optional<TensorSurvey> survey) {
         LogicalTensor tensor = diff.either();
         boolean valued = diff.comparison().isPresent() || diff.status() == Status.SAME;
         TensorComparison comparison = diff.comparison().orElseGet(TensorComparison::new);
@@ -108,7 +107,7 @@ public final class DiffReport {
                 diff.status().id(),
                 values,
                 survey.flatMap(Histograms::of),
-                details(diff));
+                () -> details(diff));
     }
 
     private static List<Fact> details(TensorDiff diff) throws IOException {

@@ -129,7 +129,7 @@ public final class InspectReport {
                     "",
                     read ? values(survey) : new double[0],
                     survey.flatMap(Histograms::of),
-                    List.of(new Fact("divided", tensor.division()))));
+                    () -> List.of(new Fact("divided", tensor.division()))));
         }
         LayerMaps.of(
                         outline,

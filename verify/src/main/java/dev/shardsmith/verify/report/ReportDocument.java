@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.report;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -166,10 +167,20 @@ public record ReportDocument(
             String status,
             double[] values,
             Optional<Histogram> histogram,
-            List<Fact> details) {}
+            Details details) {}
+
+    /** Further facts about a row. They are asked for when it is written: those of all rows together may be much text. */
+    @FunctionalInterface
+    public interface Details {
+        /** None. */
+        Details NONE = List::of;
+
+        /** The facts. */
+        List<Fact> facts() throws IOException;
+    }
 
     /** Bars of equal width from {@code min} to {@code max}. */
-    public record Histogram(double min, double max, double[] counts) {}
+    public record Histogram(double min, double max, long[] counts) {}
 
     /**
      * A table beside that of the tensors: options and other state, or results.

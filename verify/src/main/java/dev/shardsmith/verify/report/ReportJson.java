@@ -118,7 +118,7 @@ final class ReportJson {
             json.writeNull();
         }
         json.writeStartArray();
-        facts(row.details());
+        facts(row.details().facts());
         json.writeEndArray();
         json.writeEndArray();
     }
@@ -128,8 +128,8 @@ final class ReportJson {
         number(histogram.min());
         number(histogram.max());
         json.writeStartArray();
-        for (double count : histogram.counts()) {
-            json.writeNumber(Math.round(count));
+        for (long count : histogram.counts()) {
+            json.writeNumber(count);
         }
         json.writeEndArray();
         json.writeEndArray();

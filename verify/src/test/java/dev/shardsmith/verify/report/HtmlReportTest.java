@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -77,11 +78,28 @@ class HtmlReportTest {
     void aRowNeedsAValueForEachColumn() {
         ReportDocument.Builder report =
                 ReportDocument.of("diff", "", ReportDocument.Tone.GOOD).column("max abs", ReportDocument.Unit.NUMBER);
-        report.tensor(
-                new ReportDocument.TensorRow("t", -1, "F32", "[]", 4, "", new double[0], Optional.empty(), List.of()));
+        report.tensor(new ReportDocument.TensorRow(
+                "t", -1, "F32", "[]", 4, "", new double[0], Optional.empty(), ReportDocument.Details.NONE));
         assertThatThrownBy(report::build)
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("t has 0");
+    }
+
+    @Test
+    void detailsOfRowsAreAskedForWhenTheyAreWritten() throws IOException {
+        AtomicInteger asked = new AtomicInteger();
+        ReportDocument.Builder builder = ReportDocument.of("diff", "", ReportDocument.Tone.GOOD);
+        builder.tensor(
+                new ReportDocument.TensorRow("t", -1, "F32", "[]", 4, "", new double[0], Optional.empty(), () -> {
+                    asked.incrementAndGet();
+                    return List.of(new ReportDocument.Fact("cosine", "0.25"));
+                }));
+        ReportDocument report = builder.build();
+        assertThat(asked).hasValue(0);
+        StringWriter page = new StringWriter();
+        HtmlReport.write(report, page);
+        assertThat(asked).hasValue(1);
+        assertThat(page.toString()).contains("[\"cosine\",\"0.25\"]");
     }
 
     /** Also leaves the pages where the browser's test looks for them. */

@@ -3,6 +3,7 @@ package dev.shardsmith.verify.report;
 import dev.shardsmith.testdata.Cases;
 import dev.shardsmith.verify.check.CheckReport;
 import dev.shardsmith.verify.check.LayerRow;
+import dev.shardsmith.verify.report.ReportDocument.Details;
 import dev.shardsmith.verify.report.ReportDocument.Fact;
 import dev.shardsmith.verify.report.ReportDocument.Finding;
 import dev.shardsmith.verify.report.ReportDocument.Histogram;
@@ -114,10 +115,10 @@ final class SampleReports {
                         new double[] {differs ? worst : 0, differs ? 1234567 : 0},
                         Optional.of(histogram(random)),
                         differs
-                                ? List.of(
+                                ? () -> List.of(
                                         new Fact("worst", "[1032, 77]: 0.125 against 0.25"),
                                         new Fact("left at", "mp_rank_00/model_optim_rng.pt:1048576"))
-                                : List.of()));
+                                : Details.NONE));
             }
         }
         report.layers(new LayerMap(
@@ -141,7 +142,7 @@ final class SampleReports {
                 "extra",
                 new double[] {Double.NaN, Double.NaN},
                 Optional.empty(),
-                List.of()));
+                Details.NONE));
         report.state(new StateTable(
                 StateTable.STATE,
                 "Not counted: a conversion has to change some of it.",
@@ -193,7 +194,7 @@ final class SampleReports {
                     "",
                     new double[] {random.nextGaussian() * 1e-4, 0.02},
                     Optional.of(histogram(random)),
-                    List.of()));
+                    Details.NONE));
         }
         return report.layers(
                         new LayerMap("standard deviation", Scale.STATISTIC, List.of(new Fact("M", "Mamba")), cells))
@@ -214,13 +215,13 @@ final class SampleReports {
                     i % 1000 == 999 ? "different" : "same",
                     new double[] {i % 1000 == 999 ? i : 0},
                     Optional.empty(),
-                    List.of()));
+                    Details.NONE));
         }
         return report.build();
     }
 
     private static Histogram histogram(RandomGenerator random) {
-        double[] counts = new double[40];
+        long[] counts = new long[40];
         for (int i = 0; i < 4000; i++) {
             counts[(int) Math.max(0, Math.min(39, 20 + random.nextGaussian() * 6))]++;
         }

@@ -61,6 +61,13 @@ final class Opening {
         return view;
     }
 
+    /** As {@link #source}, for a command that reports what is missing too. */
+    static ModelView reported(Arguments line, Out out) throws UsageException, IOException {
+        ModelView view = Checkpoints.open(line.path(0), options(line));
+        view.warningsBesidesMissing().forEach(out::warn);
+        return view;
+    }
+
     private static OpenOptions options(Arguments line) throws UsageException, IOException {
         Optional<String> layout = line.value("layout");
         List<UserRule> rules = new ArrayList<>();

@@ -67,7 +67,7 @@ final class ValidateCommand implements Command {
     public ExitCode run(Arguments line, Out out) throws UsageException, IOException {
         ValidateOptions options = options(line);
         Optional<WholeFile> html = line.output("html");
-        try (ModelView view = Opening.source(line, out)) {
+        try (ModelView view = Opening.reported(line, out)) {
             Validation validation = Validator.validate(view, options);
             ExitCode exit = ExitCode.answer(validation.valid());
             ValidationReport report = new ValidationReport(validation);

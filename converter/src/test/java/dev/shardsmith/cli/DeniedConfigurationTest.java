@@ -151,5 +151,45 @@ final class DeniedConfigurationTest {
             assertThat(verified.exit()).as(golden + verified.out()).isEqualTo(ExitCode.INPUT);
             assertThat(flat(verified)).contains(option).contains("is stored with other values");
         }
+        Path logits = folder.resolve("logits.npy");
+        CommandRun forward = CommandRun.of(
+                "forward",
+                folder.resolve("hf/bamba").toString(),
+                "--input",
+                TestData.path("hf/bamba/input_ids.npy").toString(),
+                "-o",
+                logits.toString());
+        assertThat(forward.exit()).isEqualTo(ExitCode.INPUT);
+        assertThat(flat(forward)).contains("tie_word_embeddings");
+        assertThat(logits).doesNotExist();
+    }
+
+    @Test
+    void aHeadBesideItsEmbeddingIsSurplusWhereTheSavedOptionsTieThem() {
+        String plain =
+                TestData.path("megatron-legacy/current_plain_bf16/tp1pp1").toString();
+        String tied = folder.resolve("tied").toString();
+        assertThat(CommandRun.of("convert", plain, tied, "--set", "untie_embeddings_and_output_weights=False")
+                        .exit())
+                .isEqualTo(ExitCode.OK);
+
+        CommandRun validated = CommandRun.of("validate", tied);
+        CommandRun verified = CommandRun.of("verify", plain, tied, "--device", "cpu");
+
+        assertThat(validated.exit()).isEqualTo(ExitCode.NO);
+        assertThat(flat(validated)).contains("error keys.surplus: untie_embeddings_and_output_weights is False");
+        assertThat(verified.exit()).isEqualTo(ExitCode.INPUT);
+        assertThat(flat(verified)).contains("INCONCLUSIVE: output_layer.weight of " + tied);
+    }
+
+    @Test
+    void whatIsMissingIsToldOnce() throws IOException {
+        Path model = ConfigurationFolders.copy("hf/bamba", folder.resolve("model"));
+        ConfigurationFolders.set(model, "num_hidden_layers", "4");
+
+        CommandRun run = CommandRun.of("validate", model.toString());
+
+        assertThat(run.exit()).isEqualTo(ExitCode.NO);
+        assertThat(flat(run).split("model\\.layers\\.3", -1)).hasSize(2);
     }
 }

@@ -9,10 +9,12 @@ import dev.shardsmith.reshard.state.ModelState;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 
 /**
@@ -249,6 +251,13 @@ public final class ModelView implements Closeable {
     /** What looked odd while opening. */
     public List<String> warnings() {
         return warnings;
+    }
+
+    /** {@link #warnings} but for those that only repeat what {@link #missing} says. */
+    public List<String> warningsBesidesMissing() {
+        Set<String> told = new HashSet<>();
+        missing.forEach((name, reason) -> told.add(name + " is missing: " + reason));
+        return warnings.stream().filter(warning -> !told.contains(warning)).toList();
     }
 
     /** Names of what should be there but is not, each with how that is known; a conversion needs leave to go on without it. */

@@ -113,7 +113,7 @@ public final class HuggingFaceModels {
         for (int i = 0; i < layers; i++) {
             NamedWeights w = layer(i).under("mixer.");
             Mixer mixer = switch (type) {
-                case "mamba2" -> mamba2(w, HuggingFaceParts.NormGroups.ONE, "num_heads", "n_groups", "state_size");
+                case "mamba2" -> mamba2(w, HuggingFaceParts.NormGroups.ONE, "num_heads", "state_size");
                 case "falcon_mamba" -> parts.mamba1(w, Optional.of(Norm.rms(config.floatOr(1e-6, "mixer_rms_eps"))));
                 default -> parts.mamba1(w, Optional.empty());
             };
@@ -123,10 +123,9 @@ public final class HuggingFaceModels {
         return model(blocks, "norm_f", 1, 1);
     }
 
-    private Mamba2Mixer mamba2(
-            NamedWeights w, HuggingFaceParts.NormGroups normGroups, String heads, String groups, String state)
+    private Mamba2Mixer mamba2(NamedWeights w, HuggingFaceParts.NormGroups normGroups, String heads, String state)
             throws CheckpointException {
-        return parts.mamba2(w, config.integer(heads), config.integerOr(1, groups), config.integer(state), normGroups);
+        return parts.mamba2(w, config.integer(heads), config.integer(state), normGroups);
     }
 
     private LayeredModel nemotron() throws CheckpointException {
@@ -151,7 +150,7 @@ public final class HuggingFaceModels {
     }
 
     private Mamba2Mixer bambaMixer(NamedWeights w) throws CheckpointException {
-        return mamba2(w, HuggingFaceParts.NormGroups.ONE, "mamba_n_heads", "mamba_n_groups", "mamba_d_state");
+        return mamba2(w, HuggingFaceParts.NormGroups.ONE, "mamba_n_heads", "mamba_d_state");
     }
 
     private AttentionMixer rotated(NamedWeights w, double part) throws CheckpointException {
@@ -168,17 +167,13 @@ public final class HuggingFaceModels {
     }
 
     private LayeredModel falcon() throws CheckpointException {
-        float[] mlpFactors = config.floats("mlp_multipliers");
-        float[] rows = config.floats("ssm_multipliers");
+        float[] mlpFactors = config.floats("mlp_multipliers", 2);
+        float[] rows = config.floats("ssm_multipliers", 5);
         List<Block> blocks = new ArrayList<>();
         for (int i = 0; i < layers; i++) {
             NamedWeights w = layer(i);
-            Mamba2Mixer mamba = mamba2(
-                    w.under("mamba."),
-                    HuggingFaceParts.NormGroups.BY_GROUP,
-                    "mamba_n_heads",
-                    "mamba_n_groups",
-                    "mamba_d_state");
+            Mamba2Mixer mamba =
+                    mamba2(w.under("mamba."), HuggingFaceParts.NormGroups.BY_GROUP, "mamba_n_heads", "mamba_d_state");
             mamba = Scaling.rows(mamba, config.floatOr(1, "ssm_in_multiplier"), rows);
             mamba = Scaling.output(mamba, config.floatOr(1, "ssm_out_multiplier"));
             AttentionMixer attention =

@@ -50,9 +50,11 @@ record HuggingFaceParts(Settings config, int width) {
         };
     }
 
-    Mamba2Mixer mamba2(NamedWeights w, int heads, int groups, int state, NormGroups normGroups)
-            throws CheckpointException {
+    Mamba2Mixer mamba2(NamedWeights w, int heads, int state, NormGroups normGroups) throws CheckpointException {
         int inner = w.size("out_proj.weight", 1);
+        // Where the option is absent, each class has a default of its own; the weights are as it says where it is
+        // there.
+        int groups = (w.size("conv1d.weight", 0) - inner) / (2 * state);
         int headDim = inner / heads;
         Mamba2Mixer.Shard shard = new Mamba2Mixer.Shard(
                 heads,
@@ -99,8 +101,10 @@ record HuggingFaceParts(Settings config, int width) {
     AttentionMixer attention(NamedWeights w, double scale, Optional<Rotary> rotary, float keyFactor)
             throws CheckpointException {
         int heads = config.integer("num_attention_heads");
-        int keyHeads = config.integerOr(heads, "num_key_value_heads");
         int headDim = w.size("q_proj.weight", 0) / heads;
+        // Where the option is absent, each class has a default of its own; the weights are as it says where it is
+        // there.
+        int keyHeads = w.size("k_proj.weight", 0) / headDim;
         WeightSource inProj = WeightSource.concat(
                 List.of(w.get("q_proj.weight"), w.get("k_proj.weight").scaled(keyFactor), w.get("v_proj.weight")));
         Optional<WeightSource> bias = w.has("q_proj.bias")

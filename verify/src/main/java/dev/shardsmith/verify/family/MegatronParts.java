@@ -134,11 +134,29 @@ record MegatronParts(Settings args, int width, int expertRanks) {
     AttentionMixer attention(RankWeights w) throws CheckpointException {
         int heads = args.integer("num_attention_heads");
         int groups = args.flagOr(true, "group_query_attention") ? args.integerOr(heads, "num_query_groups") : heads;
-        int headDim = w.total("linear_proj.weight", 1) / heads;
-        List<AttentionMixer.Shard> shards = new ArrayList<>();
+        int columns = w.total("linear_proj.weight", 1);
+        int headDim = columns / heads;
         boolean gated = args.flagOr(false, "attention_output_gate");
+        QueryGroups order = new QueryGroups(heads, groups, headDim, w.count(), gated);
+        int rows = w.total("linear_qkv.weight", 0);
+        if (heads * headDim != columns || rows != order.allRows()) {
+            throw CheckpointException.of(
+                    CheckpointException.Kind.INCONSISTENT,
+                    w.first().prefix() + "linear_qkv.weight",
+                    "it has %d rows, and linear_proj.weight %d columns; %d heads in %d query groups of %d channels%s make %d and %d"
+                            .formatted(
+                                    rows,
+                                    columns,
+                                    heads,
+                                    groups,
+                                    headDim,
+                                    gated ? " with output gates" : "",
+                                    order.allRows(),
+                                    heads * headDim));
+        }
+        List<AttentionMixer.Shard> shards = new ArrayList<>();
         for (int rank = 0; rank < w.count(); rank++) {
-            shards.add(shard(w, rank, new QueryGroups(heads, groups, headDim, w.count(), gated)));
+            shards.add(shard(w, rank, order));
         }
         double scale = args.realOr(1 / Math.sqrt(headDim), "softmax_scale");
         AttentionMixer.Options options = new AttentionMixer.Options(headDim, scale, true, rotary(headDim), gated);

@@ -43,7 +43,6 @@ final class NemotronBlocks {
                     parts.mamba2(
                             w,
                             config.integer("mamba_num_heads"),
-                            config.integerOr(1, "n_groups"),
                             config.integer("ssm_state_size"),
                             HuggingFaceParts.NormGroups.BY_GROUP);
                 case "attention" -> parts.attention(w, parts.headScale(w), Optional.empty(), 1);

@@ -15,6 +15,20 @@ package dev.shardsmith.verify.family;
  */
 record QueryGroups(int heads, int groups, int headDim, int ranks, boolean gated) {
 
+    /** Checks that heads and groups divide among each other and among ranks. */
+    QueryGroups {
+        boolean sizes = heads > 0 && groups > 0 && headDim > 0 && ranks > 0;
+        if (!sizes || heads % groups != 0 || heads % ranks != 0 || groups % ranks != 0 && ranks % groups != 0) {
+            throw new IllegalArgumentException(
+                    "%d heads of %d channels in %d query groups on %d ranks".formatted(heads, headDim, groups, ranks));
+        }
+    }
+
+    /** The rows of the projection over all ranks. */
+    long allRows() {
+        return ((gated ? 2L : 1L) * heads + 2L * groups) * headDim;
+    }
+
     /** Whether the slice of a rank holds all that its heads use. */
     boolean insideRank() {
         return groups % ranks == 0;

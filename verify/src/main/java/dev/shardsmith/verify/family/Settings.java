@@ -13,6 +13,8 @@ import java.util.Optional;
 /**
  * The options of a model, as its configuration file or saved arguments give them.
  *
+ * <p>An option of another type than is asked for is no option: {@link IllegalArgumentException} says so.
+ *
  * @param origin where they come from, for messages
  * @param values maps, lists, strings, numbers, booleans; an option that is null or absent is not there
  */
@@ -38,17 +40,31 @@ public record Settings(String origin, Map<String, Object> values) {
      * A whole number under the first of these names.
      *
      * @throws CheckpointException if there is none
+     * @throws IllegalArgumentException if something else stands there
      */
     public int integer(String... names) throws CheckpointException {
         return number(names)
-                .map(Number::intValue)
+                .map(number -> whole(names[0], number))
                 .orElseThrow(() -> CheckpointException.of(
                         CheckpointException.Kind.INCOMPLETE, origin, "the option " + names[0] + " is needed"));
     }
 
     /** A whole number, or another one where the option is absent. */
     public int integerOr(int otherwise, String... names) {
-        return number(names).map(Number::intValue).orElse(otherwise);
+        return number(names).map(number -> whole(names[0], number)).orElse(otherwise);
+    }
+
+    private static int whole(String name, Number number) {
+        double value = number.doubleValue();
+        if (value != Math.rint(value) || Math.abs(value) > Integer.MAX_VALUE) {
+            throw wrong(name, number, "a whole number of at most " + Integer.MAX_VALUE);
+        }
+        return (int) value;
+    }
+
+    private static IllegalArgumentException wrong(String name, Object found, String expected) {
+        return new IllegalArgumentException(
+                "the option %s is %s, where %s is expected".formatted(name, found, expected));
     }
 
     /** A number, or another one where the option is absent. */
@@ -63,10 +79,15 @@ public record Settings(String origin, Map<String, Object> values) {
 
     /** A truth value, or another one where the option is absent. */
     public boolean flagOr(boolean otherwise, String... names) {
-        return first(names)
-                .filter(Boolean.class::isInstance)
-                .map(Boolean.class::cast)
-                .orElse(otherwise);
+        Optional<Object> found = first(names);
+        if (found.isPresent() && found.get() instanceof Number number) {
+            // As Python takes numbers.
+            return number.doubleValue() != 0;
+        }
+        if (found.isPresent() && !(found.get() instanceof Boolean)) {
+            throw wrong(names[0], found.get(), "a truth value");
+        }
+        return found.map(Boolean.class::cast).orElse(otherwise);
     }
 
     /** A text. */
@@ -77,25 +98,33 @@ public record Settings(String origin, Map<String, Object> values) {
     /** A list; empty where the option is absent. */
     public List<Object> list(String... names) {
         Optional<Object> found = first(names);
+        if (found.isPresent() && !(found.get() instanceof List)) {
+            throw wrong(names[0], found.get(), "a list");
+        }
         // Elements may be null, which List.copyOf refuses.
-        return found.isPresent() && found.get() instanceof List<?> list
-                ? Collections.unmodifiableList(new ArrayList<>(list))
-                : List.of();
+        return found.isPresent() ? Collections.unmodifiableList(new ArrayList<>((List<?>) found.get())) : List.of();
     }
 
     /** How raw time steps become those of a scan: by softplus, then within the bounds [least, most] of an option, if it is there. */
     TimeStep timeStep(String bounds) {
-        return TimeStepLimit.of(list(bounds))
-                .map(limit -> TimeStep.limited(limit.low(), limit.high()))
+        List<Object> limit = list(bounds);
+        if (!limit.isEmpty() && (limit.size() != 2 || !(limit.get(0) instanceof Number))) {
+            throw wrong(bounds, limit, "a list of the least and the most");
+        }
+        return TimeStepLimit.of(limit)
+                .map(found -> TimeStep.limited(found.low(), found.high()))
                 .orElse(TimeStep.SOFTPLUS);
     }
 
-    /** A list of numbers; empty where the option is absent. */
-    public float[] floats(String name) {
+    /** A list of that many numbers; empty where the option is absent. */
+    public float[] floats(String name, int count) {
         List<Object> list = list(name);
+        if (!list.isEmpty() && (list.size() != count || !list.stream().allMatch(Number.class::isInstance))) {
+            throw wrong(name, list, "a list of " + count + " numbers");
+        }
         float[] floats = new float[list.size()];
         for (int i = 0; i < floats.length; i++) {
-            floats[i] = list.get(i) instanceof Number number ? number.floatValue() : Float.NaN;
+            floats[i] = ((Number) list.get(i)).floatValue();
         }
         return floats;
     }
@@ -111,6 +140,10 @@ public record Settings(String origin, Map<String, Object> values) {
     }
 
     private Optional<Number> number(String... names) {
-        return first(names).filter(Number.class::isInstance).map(Number.class::cast);
+        Optional<Object> found = first(names);
+        if (found.isPresent() && !(found.get() instanceof Number)) {
+            throw wrong(names[0], found.get(), "a number");
+        }
+        return found.map(Number.class::cast);
     }
 }

@@ -85,11 +85,9 @@ final class ZambaBlocks {
     }
 
     private Mamba2Mixer mamba(NamedWeights w) throws CheckpointException {
-        int groups = config.integerOr(1, "mamba_ngroups");
         Mamba2Mixer mixer = parts.mamba2(
                 w,
                 config.integer("n_mamba_heads"),
-                groups,
                 config.integer("mamba_d_state"),
                 HuggingFaceParts.NormGroups.BY_GROUP);
         Mamba2Mixer.Options o = mixer.options();
@@ -154,8 +152,8 @@ final class ZambaBlocks {
 
     private AttentionMixer attention(NamedWeights w, int use) throws CheckpointException {
         int heads = config.integer("num_attention_heads");
-        int keyHeads = config.integerOr(heads, "num_key_value_heads");
         int headDim = w.size("q_proj.weight", 0) / heads;
+        int keyHeads = w.size("k_proj.weight", 0) / headDim;
         boolean adapted = config.flagOr(false, "use_shared_attention_adapter");
         List<WeightSource> rows = new ArrayList<>();
         for (String name : List.of("q", "k", "v")) {

@@ -32,6 +32,14 @@ public record AttentionMixer(int width, Options options, List<Shard> shards, Opt
      * @param outputGate whether what a head gives is multiplied by the sigmoid of a projected gate
      */
     public record Options(int headDim, double scale, boolean causal, Optional<Rotary> rotary, boolean outputGate) {
+        /** Checks that there are channels, and no more of them rotated. */
+        public Options {
+            if (headDim < 1 || rotary.map(Rotary::rotated).orElse(0) > headDim) {
+                throw new IllegalArgumentException("heads of " + headDim + " channels, "
+                        + rotary.map(Rotary::rotated).orElse(0) + " of them rotated");
+            }
+        }
+
         /** The rows of the input projection of a rank. */
         int rows(Shard shard) {
             return ((outputGate ? 2 : 1) * shard.heads() + 2 * shard.keyHeads()) * headDim + 2 * shard.mlp();

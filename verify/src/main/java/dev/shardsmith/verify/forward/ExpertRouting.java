@@ -25,8 +25,23 @@ public record ExpertRouting(Scores scores, int top, boolean normalized, float sc
      * @param members how many of its best scores are the sum of a group
      */
     public record Groups(int count, int top, int members) {
+        /** Checks that some are considered. */
+        public Groups {
+            if (count < 1 || top < 1 || members < 1) {
+                throw new IllegalArgumentException(
+                        "%d of %d groups of experts by their best %d".formatted(top, count, members));
+            }
+        }
+
         /** All experts are considered. */
         public static final Groups ALL = new Groups(1, 1, 1);
+    }
+
+    /** Checks that a token has an expert. */
+    public ExpertRouting {
+        if (top < 1) {
+            throw new IllegalArgumentException(top + " experts of a token");
+        }
     }
 
     /** What is made of logits. */

@@ -38,6 +38,12 @@ public record ExpertsMixer(
                     "a router of %d elements and %d of %d experts of a token, for %d channels"
                             .formatted(router.elements(), routing.top(), experts.size(), width));
         }
+        int count = routing.groups().count();
+        int considered = Math.min(routing.groups().top(), count);
+        if (experts.size() % count != 0 || (long) considered * (experts.size() / count) < routing.top()) {
+            throw new IllegalArgumentException("%d experts in %d groups, %d of which give %d experts of a token"
+                    .formatted(experts.size(), count, considered, routing.top()));
+        }
     }
 
     @Override

@@ -32,7 +32,18 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
      * @param normBeforeGate whether the gate comes after the norm
      */
     public record Options(
-            int headDim, int state, TimeStep timeStep, int normGroup, float epsilon, boolean normBeforeGate) {}
+            int headDim, int state, TimeStep timeStep, int normGroup, float epsilon, boolean normBeforeGate) {
+        /** Checks that all sizes are there. */
+        public Options {
+            if (headDim < 1 || state < 1 || normGroup < 1) {
+                throw new IllegalArgumentException("heads of %d channels and %d states, normalised %d at a time"
+                        .formatted(headDim, state, normGroup));
+            }
+            if (!(epsilon >= 0) || Float.isInfinite(epsilon)) {
+                throw new IllegalArgumentException("a gated norm with an epsilon of " + epsilon);
+            }
+        }
+    }
 
     /**
      * The weights of one rank.

@@ -17,6 +17,13 @@ public record Norm(Kind kind, float epsilon, float weightOffset) {
         LAYER
     }
 
+    /** Checks that the epsilon is one. */
+    public Norm {
+        if (!(epsilon >= 0) || Float.isInfinite(epsilon)) {
+            throw new IllegalArgumentException("a norm with an epsilon of " + epsilon);
+        }
+    }
+
     /** RMS norm with plain weights. */
     public static Norm rms(float epsilon) {
         return new Norm(Kind.RMS, epsilon, 0);

@@ -9,8 +9,11 @@ package dev.shardsmith.verify.forward;
  */
 public record Rotary(int rotated, double base, boolean interleaved) {
 
-    /** Checks the number of rotated channels. */
+    /** Checks the number of rotated channels and that angles are numbers. */
     public Rotary {
+        if (!(base > 0) || Double.isInfinite(base)) {
+            throw new IllegalArgumentException("rotary embeddings of the base " + base);
+        }
         if (rotated < 0 || rotated % 2 != 0) {
             throw new IllegalArgumentException(rotated + " rotated channels");
         }

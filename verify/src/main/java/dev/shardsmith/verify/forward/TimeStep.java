@@ -9,6 +9,13 @@ package dev.shardsmith.verify.forward;
  */
 public record TimeStep(boolean softplus, double min, double max) {
 
+    /** Checks that the limits leave room. */
+    public TimeStep {
+        if (!(min <= max)) {
+            throw new IllegalArgumentException("time steps between " + min + " and " + max);
+        }
+    }
+
     /** Above this, softplus is the identity in every implementation. */
     private static final double LINEAR_ABOVE = 20;
 

@@ -40,7 +40,7 @@ public final class Validator {
     }
 
     private Validation validate() throws IOException {
-        for (String warning : view.warnings()) {
+        for (String warning : view.warningsBesidesMissing()) {
             findings.warning("checkpoint", view.path().toString(), warning, "");
         }
         for (String conflict : view.conflicts()) {
@@ -93,8 +93,10 @@ public final class Validator {
 
     /** What the configuration says and the weights deny; that layers are missing has been said. */
     private void configuration(List<Gap> gaps) {
-        boolean missing =
-                gaps.stream().anyMatch(gap -> gap.kind() == Gap.Kind.LAYER || gap.kind() == Gap.Kind.LAST_LAYER);
+        boolean missing = gaps.stream()
+                .anyMatch(gap -> gap.kind() == Gap.Kind.LAYER
+                        || gap.kind() == Gap.Kind.LAST_LAYER
+                        || gap.name().matches(".*layers\\.\\d+\\.\\*"));
         for (Finding finding : Contradictions.configuration(view)) {
             if (!(missing && finding.code().equals("config.layers"))) {
                 findings.add(finding);

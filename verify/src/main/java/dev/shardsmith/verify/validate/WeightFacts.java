@@ -19,6 +19,8 @@ final class WeightFacts {
     private final Map<String, Fact> facts = new LinkedHashMap<>();
     /** Whether linear layers have biases: of all of them, or by the layer's key where each kind has its own option. */
     private final Map<String, Fact> biases = new LinkedHashMap<>();
+    /** Widths that no argument is, and that all layers of a kind have alike. */
+    private final Map<String, Fact> widths = new LinkedHashMap<>();
 
     private WeightFacts(WeightModel model, Findings findings) {
         this.model = model;
@@ -113,11 +115,35 @@ final class WeightFacts {
     private void attention(LayerWeights layer) {
         size(layer, "self_attention.linear_qkv.weight", 1, "hidden_size");
         presence(layer, "self_attention.q_layernorm.weight", "qk_layernorm");
+        projections(layer);
         boolean projectionBias = layer.has("self_attention.linear_proj.bias");
         bias(layer, "self_attention.linear_proj.bias");
         if (!projectionBias) {
             presence(layer, "self_attention.linear_qkv.bias", "add_qkv_bias");
         }
+    }
+
+    /** Query, key and value rows are those of whole heads: more than the heads' own, by as many keys as values. */
+    private void projections(LayerWeights layer) {
+        String fused = "self_attention.linear_qkv.weight";
+        Optional<Shape> input = layer.shape(fused).filter(shape -> shape.rank() == 2);
+        Optional<Shape> output =
+                layer.shape("self_attention.linear_proj.weight").filter(shape -> shape.rank() == 2);
+        if (input.isEmpty() || output.isEmpty()) {
+            return;
+        }
+        long rows = input.get().size(0);
+        long columns = output.get().size(1);
+        if (rows <= columns || (rows - columns) % 2 != 0) {
+            findings.error(
+                    "shape.attention",
+                    layer.prefix() + fused,
+                    "it has %d rows, which are not the %d query channels of linear_proj and as many key as value rows"
+                            .formatted(rows, columns),
+                    "");
+        }
+        String evidence = layer.prefix() + fused + " " + input.get();
+        put(widths, fused, new Fact("the number of query, key and value rows", Long.toString(rows), evidence));
     }
 
     private void feedForward(LayerWeights layer, String block, String widthField) {

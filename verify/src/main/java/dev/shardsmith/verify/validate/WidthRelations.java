@@ -38,7 +38,9 @@ final class WidthRelations {
     /** The relations that the arguments break; each kind of violation is reported for the first layer that has it. */
     static List<Violation> violations(WeightModel model, ModelArguments args) throws CheckpointException {
         WidthRelations relations = new WidthRelations(args);
-        for (LayerWeights layer : model.layers().values()) {
+        List<LayerWeights> layers = new ArrayList<>(model.layers().values());
+        model.predictions().values().forEach(depth -> layers.addAll(depth.values()));
+        for (LayerWeights layer : layers) {
             if (layer.kinds().containsKey(LayerKind.ATTENTION)) {
                 relations.attention(layer);
             }

@@ -244,6 +244,66 @@ class ValidatorTest {
     }
 
     @Test
+    void rowsThatNoHeadsMakeAreToldWithAndWithoutArguments() throws Exception {
+        String fused = "decoder.layers.1.self_attention.linear_qkv.weight";
+        long rows = Altered.sample("M**").view().tensors().get(fused).shape().size(0);
+        assertThat(of(Altered.sample("M**").filled(fused, 1, rows + 32, 64).validate(), Severity.ERROR))
+                .extracting(Finding::code)
+                .contains("shape.args", "shape.differs");
+        Altered untold = Altered.sample("M**").filled(fused, 1, rows + 32, 64);
+        for (String field : List.of("num_query_groups", "kv_channels", "group_query_attention")) {
+            untold.withoutArg(field);
+        }
+        assertThat(of(untold.validate(), Severity.ERROR))
+                .filteredOn(finding -> finding.code().equals("shape.differs"))
+                .singleElement()
+                .satisfies(finding -> assertThat(finding.message())
+                        .contains(
+                                "the number of query, key and value rows is " + rows + " here", "says " + (rows + 32)));
+        assertThat(of(Altered.sample("M*").filled(fused, 1, rows + 1, 64).validate(), Severity.ERROR))
+                .extracting(Finding::code)
+                .contains("shape.attention");
+        assertThat(of(Altered.sample("M**").validate(), Severity.ERROR)).isEmpty();
+    }
+
+    @Test
+    void depthsThatShareABlockHaveOne() throws Exception {
+        assertThat(of(withPredictions(2).arg("mtp_use_repeated_layer", true).validate(), Severity.ERROR))
+                .singleElement()
+                .satisfies(finding -> {
+                    assertThat(finding.where()).isEqualTo("args.mtp_use_repeated_layer");
+                    assertThat(finding.message()).contains("mtp.layers has 2 blocks");
+                });
+        assertThat(of(withPredictions(2).validate(), Severity.ERROR)).isEmpty();
+        assertThat(of(
+                        withPredictions(1)
+                                .arg("mtp_use_repeated_layer", true)
+                                .arg("mtp_num_layers", 3)
+                                .validate(),
+                        Severity.ERROR))
+                .isEmpty();
+    }
+
+    private static Altered withPredictions(int depths) throws Exception {
+        Altered altered = Altered.sample("M*").arg("hybrid_layer_pattern", "M*" + "/M".repeat(depths));
+        for (int depth = 0; depth < depths; depth++) {
+            String block = "mtp.layers." + depth + ".";
+            for (List<String> names : LayerKeys.prediction()) {
+                long[] shape = names.get(0).startsWith("eh_proj") ? new long[] {64, 128} : new long[] {64};
+                altered.filled(block + names.get(0), 0.5f + depth, shape);
+            }
+            altered.view().tensors().values().stream()
+                    .filter(tensor -> tensor.name().startsWith("decoder.layers.0."))
+                    .toList()
+                    .forEach(tensor -> altered.named(
+                            tensor,
+                            block + "mtp_model_layer.layers.0."
+                                    + tensor.name().substring("decoder.layers.0.".length())));
+        }
+        return altered;
+    }
+
+    @Test
     void argumentsOfOldReleasesMeanTheConstantsOfTheirTime() throws Exception {
         SampleSpec spec = new SampleSpec(
                 "M-", 256, 128, 4, 4, 64, 8, 64, 8, 128, 512, false, false, false, true, false, 1, 1, 0, false,

@@ -51,8 +51,9 @@ final class ConversionFlags {
             Flags.value(
                     "optimizer",
                     "keep|drop",
-                    "the optimizer's state of a Megatron checkpoint, which no target has a place for: drop, the default, "
-                            + "names it and goes on; keep refuses where there is one"),
+                    "the optimizer's state of a Megatron checkpoint: drop, the default, names it and goes on; keep divides it "
+                            + "as the model, from torch_dist to torch_dist where it has the shape of the parameters "
+                            + "(fully_reshardable, or no distributed optimizer), and refuses otherwise"),
             Flags.value("extra-state", "keep|drop|empty", "what becomes of the state of Transformer Engine's modules"),
             Flags.value("conv1d-naming", "keep|old|new", "spelling of conv1d.weight (old) or conv1d_weight (new)"),
             Flags.value("tie", "keep|drop|materialise", "what becomes of an output layer tied to the embedding"),

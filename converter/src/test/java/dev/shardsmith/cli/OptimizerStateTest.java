@@ -30,13 +30,35 @@ class OptimizerStateTest {
     }
 
     @Test
-    void keepingItIsRefusedWhereThereIsOne() {
+    void itIsKeptElementByElementWhereItHasTheShapeOfTheParameters() {
         Path target = folder.resolve("out");
 
-        CommandRun run = CommandRun.of("convert", SOURCE, target.toString(), "--optimizer", "keep");
+        CommandRun run =
+                CommandRun.of("convert", SOURCE, target.toString(), "--tp", "1", "--optimizer", "keep", "--json");
+
+        assertThat(run.exit()).as(run.err()).isEqualTo(ExitCode.OK);
+        // 1,532 elements of the model and three states of each.
+        assertThat(run.json().at("/ledger/sourceElements").asLong()).isEqualTo(4 * 1532);
+        assertThat(run.json().at("/ledger/usedElements").asLong()).isEqualTo(4 * 1532);
+        assertThat(run.json().at("/plan/dropped")).isEmpty();
+        assertThat(CommandRun.of("diff", SOURCE, target.toString()).exit()).isEqualTo(ExitCode.OK);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "megatron-torch-dist/optim_distopt_dp2_dp_reshardable/iter_0000012,torch_dist,dp_reshardable",
+        "megatron-torch-dist/optim_fp32main_tp2/iter_0000012,megatron,megatron has no place for it",
+        "megatron-torch-dist/optim_fp32main_tp2/iter_0000012,safetensors,safetensors has no place for it",
+        "megatron-legacy/with_optimizer_fp32main_tp2,torch_dist,numbered parameters"
+    })
+    void keepingItIsRefusedWhereThatCannotBe(String source, String layout, String reason) {
+        Path target = folder.resolve("out");
+        String from = TestData.path(source.split("/")).toString();
+
+        CommandRun run = CommandRun.of("convert", from, target.toString(), "--to", layout, "--optimizer", "keep");
 
         assertThat(run.exit()).isEqualTo(ExitCode.USAGE);
-        assertThat(run.err()).contains("the optimizer's state", "cannot be kept", "--optimizer drop");
+        assertThat(run.err()).contains("the optimizer's state", "cannot be kept", reason, "--optimizer drop");
         assertThat(target).doesNotExist();
     }
 

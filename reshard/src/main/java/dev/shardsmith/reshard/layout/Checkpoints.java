@@ -113,7 +113,10 @@ public final class Checkpoints {
             folder.second().ifPresent(numbers::add);
             folder.third().ifPresent(numbers::add);
             ranks.add(new RankPath(
-                    folder.name(), numbers.stream().mapToInt(Integer::intValue).toArray(), folder.model()));
+                    folder.name(),
+                    numbers.stream().mapToInt(Integer::intValue).toArray(),
+                    folder.model(),
+                    folder.others()));
         }
         return ranks;
     }

@@ -13,6 +13,7 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.ModelView.Family;
 import dev.shardsmith.reshard.view.ModelView.Layout;
 import dev.shardsmith.reshard.view.OptimizerContent;
+import dev.shardsmith.reshard.view.OptimizerState;
 import java.io.IOException;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -41,6 +42,7 @@ public final class Conversion {
         List<Gap> accepted = requireComplete(source, options);
         requireFit(source);
         source.requireMerged();
+        requirePlaceForOptimizer(source, options, to);
         Plan plan = withoutOptimizer(source, options, changed(source, options, to));
         return accepted.isEmpty()
                 ? plan
@@ -77,23 +79,49 @@ public final class Conversion {
         }
     }
 
-    /** The state of an optimizer is laid out for the run that saved it; it is never lost without a word. */
-    private static Plan withoutOptimizer(ModelView source, ConversionOptions options, Plan plan)
-            throws CheckpointException {
-        if (source.family() != Family.MEGATRON || !source.state().entries().containsKey("optimizer")) {
+    /** The state of an optimizer is never lost without a word. */
+    private static Plan withoutOptimizer(ModelView source, ConversionOptions options, Plan plan) {
+        if (!hasOptimizer(source) || options.optimizer() == Keep.KEEP) {
             return plan;
         }
-        OptimizerContent content = source.optimizer();
-        String what = "the optimizer's state (" + content.tensors() + " tensors)";
-        if (options.optimizer() == Keep.KEEP) {
-            throw CheckpointException.of(
-                            Kind.REFUSED,
-                            source.path().toString(),
-                            what + " cannot be kept: it is flattened and divided for the run that saved it")
-                    .withHint("--optimizer drop writes the weights without it");
-        }
         return plan.withDropped(new Dropped(
-                what, 0, content.bytes(), "it is laid out for the run that saved it; only the model is converted"));
+                optimizer(source),
+                0,
+                source.optimizer().bytes(),
+                "only the model is converted; --optimizer keep takes it along where its form allows that"));
+    }
+
+    private static boolean hasOptimizer(ModelView source) {
+        boolean there = source.state().entries().containsKey("optimizer")
+                || source.optimizer().files() > 0;
+        return source.family() == Family.MEGATRON && there;
+    }
+
+    private static String optimizer(ModelView source) {
+        OptimizerContent content = source.optimizer();
+        return "the optimizer's state (" + content.tensors() + " tensors"
+                + (content.files() > 0 ? ", " + content.files() + " files of their own" : "") + ")";
+    }
+
+    /** State that is to be kept needs a form that does not depend on ranks, and a target with a place for it. */
+    private static void requirePlaceForOptimizer(ModelView source, ConversionOptions options, Layout to)
+            throws IOException {
+        if (!hasOptimizer(source) || options.optimizer() != Keep.KEEP) {
+            return;
+        }
+        OptimizerState state = source.optimizerState();
+        String reason = state.obstacle()
+                .map(obstacle -> "it is saved as " + state.encoding() + ": " + obstacle)
+                .orElse("a target of the layout " + to.id() + " has no place for it");
+        if (state.obstacle().isPresent() || to != Layout.TORCH_DIST) {
+            throw CheckpointException.of(
+                            Kind.REFUSED, source.path().toString(), optimizer(source) + " cannot be kept: " + reason)
+                    .withHint("--optimizer drop writes the weights without it"
+                            + (state.obstacle().isPresent()
+                                    ? "; or save again with --ckpt-format torch_dist and"
+                                            + " --dist-ckpt-optim-fully-reshardable"
+                                    : "; --to torch_dist keeps it"));
+        }
     }
 
     /** The plan, of a model that the target's family must see as its own if it comes from the other one. */

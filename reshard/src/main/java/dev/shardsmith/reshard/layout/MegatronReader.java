@@ -84,7 +84,7 @@ final class MegatronReader {
         gather(args);
         stageOrder.conflicts().forEach(view::addConflict);
         RankAgreement.order(files).forEach(view::addWarning);
-        files.values().forEach(file -> file.optimizerTensors().forEach(view::addOptimizerTensor));
+        RankOptimizer.add(files.values(), folders, view);
         merge.merge(sizes, args.map(given -> given.flag("swiglu", false)).orElse(false), options.rules());
         Map<String, LogicalTensor> merged = new LinkedHashMap<>();
         merge.tensors().forEach(tensor -> merged.put(tensor.name(), tensor));

@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.dcp.DcpPiece;
@@ -39,6 +40,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.IntFunction;
 
 /**
  * Opens a Megatron {@code torch_dist} checkpoint, or another distributed checkpoint with Megatron's keys.
@@ -175,6 +177,7 @@ final class TorchDistReader {
         }
         boolean gated = args.map(given -> given.flag("swiglu", false)).orElse(false);
         tensors.unknown(gated, options.rules()).forEach(view::addUnknown);
+        view.optimizerState(new DistOptimizer(checkpoint, stored, tensors, entries, this::tensor)::read);
         readGenerators();
         ModelState state = new ModelState(entries, stateTensors);
         view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), state));
@@ -243,13 +246,20 @@ final class TorchDistReader {
                 dtype(first),
                 tensors.shape(index),
                 division(first),
-                () -> pieces(tensors.sources(index), stored));
+                () -> pieces(tensors.sources(index), stored::tensor));
     }
 
-    private static List<Piece> pieces(List<DistSource> sources, TorchDistKeys stored) throws IOException {
+    /** A tensor whose places are those of another, in the stored tensors of these numbers. */
+    private LogicalTensor tensor(String name, Shape shape, List<DistSource> sources, IntFunction<DcpTensor> stored)
+            throws CheckpointException {
+        DcpTensor first = stored.apply(sources.get(0).number());
+        return LogicalTensor.lazy(name, dtype(first), shape, division(first), () -> pieces(sources, stored));
+    }
+
+    private static List<Piece> pieces(List<DistSource> sources, IntFunction<DcpTensor> stored) throws IOException {
         List<Piece> pieces = new ArrayList<>();
         for (DistSource source : sources) {
-            DcpTensor tensor = stored.tensor(source.number());
+            DcpTensor tensor = stored.apply(source.number());
             boolean stacked = source.leading().length > 0;
             for (DcpPiece chunk : stacked ? tensor.piecesAt(source.leading()[0]) : tensor.pieces()) {
                 addPiece(source, chunk, pieces);

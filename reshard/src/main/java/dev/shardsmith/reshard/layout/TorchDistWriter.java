@@ -52,6 +52,7 @@ final class TorchDistWriter {
     private record Stored(DType dtype, Shape shape, List<DcpImage.Chunk> chunks) {}
 
     private final MegatronGoal goal;
+    private final KeptOptimizer optimizer;
     private final DistLayers layers;
     private final ModelView source;
     private final Parallelism sizes;
@@ -61,8 +62,9 @@ final class TorchDistWriter {
     private final List<Place> places = new ArrayList<>();
     private final List<Copy> copies = new ArrayList<>();
 
-    private TorchDistWriter(MegatronGoal goal) {
+    private TorchDistWriter(MegatronGoal goal, KeptOptimizer optimizer) {
         this.goal = goal;
+        this.optimizer = optimizer;
         this.layers = new DistLayers(goal);
         this.source = goal.source();
         this.sizes = goal.sizes();
@@ -70,14 +72,19 @@ final class TorchDistWriter {
 
     /** The plan of a conversion to torch_dist. */
     static Plan plan(ModelView source, ConversionOptions options) throws IOException {
-        TorchDistWriter writer = new TorchDistWriter(new MegatronGoal(source, options, "torch_dist", true));
+        MegatronGoal goal = new MegatronGoal(source, options, "torch_dist", true);
+        KeptOptimizer optimizer = KeptOptimizer.of(goal);
+        TorchDistWriter writer = new TorchDistWriter(goal, optimizer);
         writer.layOut();
-        return Planner.plan(source, writer.goal.model(), writer.layout);
+        return Planner.plan(optimizer.sources(), optimizer.model(), writer.layout);
     }
 
     private void layOut() throws CheckpointException {
         for (TargetTensor tensor : goal.model().tensors().values()) {
-            chunks(tensor);
+            chunks("", tensor, tensor);
+        }
+        for (KeptOptimizer.Kept kept : optimizer.tensors()) {
+            chunks(kept.state(), kept.parameter(), kept.tensor());
         }
         for (Map.Entry<String, Stored> entry : stored.entrySet()) {
             Stored tensor = entry.getValue();
@@ -96,9 +103,16 @@ final class TorchDistWriter {
         return (stage % sizes.pipeline()) * sizes.tensor() + Math.min(tensorRank, sizes.tensor() - 1);
     }
 
-    private void chunks(TargetTensor tensor) {
-        MegatronName name = MegatronName.parse(tensor.name());
-        MegatronDivisions.Entry entry = goal.divisions().get(tensor.name()).orElseThrow();
+    /**
+     * Lays out the chunks of a tensor.
+     *
+     * @param state what its keys begin with before those of its parameter; nothing for the parameter itself
+     * @param parameter the parameter, whose rule decides where everything is
+     * @param tensor the parameter or a tensor of the optimizer's state that belongs to it
+     */
+    private void chunks(String state, TargetTensor parameter, TargetTensor tensor) {
+        MegatronName name = MegatronName.parse(parameter.name());
+        MegatronDivisions.Entry entry = goal.divisions().get(parameter.name()).orElseThrow();
         int world = entry.division().replicated()
                 ? 1
                 : entry.world() == World.TENSOR ? sizes.tensor() : sizes.expertTensor();
@@ -121,7 +135,7 @@ final class TorchDistWriter {
                         offset[rule.axis()] -= base;
                     }
                 }
-                chunk(tensor, key, whole, box, offset, lead, writer(rank, stage));
+                chunk(tensor, state + key, whole, box, offset, lead, writer(rank, stage));
             }
         }
     }
@@ -174,8 +188,10 @@ final class TorchDistWriter {
         PyDict common = new PyDict();
         for (Map.Entry<String, PyValue> entry : source.state().entries().entrySet()) {
             String key = entry.getKey();
-            boolean elsewhere = key.matches("model\\d*") || key.equals("optimizer") || key.equals("rng_state");
-            if (!elsewhere) {
+            boolean elsewhere = key.matches("model\\d*") || key.equals("rng_state");
+            boolean wanted = !key.equals("optimizer")
+                    || goal.options().optimizer() == Keep.KEEP && entry.getValue() != PyNone.NONE;
+            if (wanted && !elsewhere) {
                 common.put(key, goal.stateEntry(key, entry.getValue()));
             }
         }

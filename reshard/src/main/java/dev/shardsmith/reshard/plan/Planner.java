@@ -26,7 +26,7 @@ import java.util.Set;
  * has to have exactly one source, and every source element has to reach a target or be dropped by name.
  */
 public final class Planner {
-    private final ModelView source;
+    private final Map<String, LogicalTensor> source;
     private final TargetModel model;
     private final TargetLayout layout;
     private final Map<String, Long> slotBytes = new LinkedHashMap<>();
@@ -38,7 +38,7 @@ public final class Planner {
     private long cast;
     private long filled;
 
-    private Planner(ModelView source, TargetModel model, TargetLayout layout) {
+    private Planner(Map<String, LogicalTensor> source, TargetModel model, TargetLayout layout) {
         this.source = source;
         this.model = model;
         this.layout = layout;
@@ -50,6 +50,17 @@ public final class Planner {
      * @throws CheckpointException of kind INCONSISTENT if the proof fails
      */
     public static Plan plan(ModelView source, TargetModel model, TargetLayout layout) throws IOException {
+        return plan(source.tensors(), model, layout);
+    }
+
+    /**
+     * Makes the plan of tensors that are more than those of the model.
+     *
+     * @param source everything that has to reach the target or be dropped by name
+     * @throws CheckpointException of kind INCONSISTENT if the proof fails
+     */
+    public static Plan plan(Map<String, LogicalTensor> source, TargetModel model, TargetLayout layout)
+            throws IOException {
         return new Planner(source, model, layout).plan();
     }
 
@@ -59,7 +70,7 @@ public final class Planner {
                 slotBytes.put(file.path() + "!" + slot.key(), slot.length());
             }
         }
-        for (LogicalTensor tensor : source.tensors().values()) {
+        for (LogicalTensor tensor : source.values()) {
             sourceElements = Math.addExact(sourceElements, tensor.shape().elements());
         }
         Map<String, Set<Box>> reached = new LinkedHashMap<>();
@@ -81,7 +92,7 @@ public final class Planner {
     }
 
     private void move(TargetTensor target, Map<String, Set<Box>> reached) throws IOException {
-        LogicalTensor from = source.tensors().get(target.source());
+        LogicalTensor from = source.get(target.source());
         List<Piece> places = layout.pieces().getOrDefault(target.name(), List.of());
         if (from == null || places.isEmpty()) {
             throw bug(target.name(), from == null ? "it is not in the source" : "the target has no place for it");
@@ -175,7 +186,7 @@ public final class Planner {
 
     /** Elements of the source in any of the boxes; equal boxes count once, others must not overlap. */
     private long union(String name, List<Box> boxes) throws CheckpointException {
-        Shape shape = source.tensors().get(name).shape();
+        Shape shape = source.get(name).shape();
         long elements = 0;
         for (Box box : boxes) {
             elements += box.elements();
@@ -218,7 +229,7 @@ public final class Planner {
             List<String> lost = new ArrayList<>();
             Set<String> used = new LinkedHashSet<>();
             model.tensors().values().forEach(tensor -> used.add(tensor.source()));
-            for (String name : source.tensors().keySet()) {
+            for (String name : source.keySet()) {
                 if (!used.contains(name)) {
                     lost.add(name);
                 }

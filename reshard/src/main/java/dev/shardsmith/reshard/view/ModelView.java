@@ -94,6 +94,7 @@ public final class ModelView implements Closeable {
     private final Optional<String> iterationFolder;
     private final Optional<ExpertForm> expertForm;
     private final OptimizerContent optimizer;
+    private final OptimizerState.Finder optimizerFinder;
     private final boolean stackedLayers;
     private final List<RankShard> ranks;
     private final List<String> warnings;
@@ -105,6 +106,7 @@ public final class ModelView implements Closeable {
     private final List<PlainValues.Source> values;
     private final Function<String, List<PyValue>> paths;
     private final FilePool files;
+    private OptimizerState optimizerState;
 
     ModelView(ModelViewBuilder parts) {
         this.path = parts.path;
@@ -124,6 +126,7 @@ public final class ModelView implements Closeable {
         this.iterationFolder = parts.iterationFolder;
         this.expertForm = parts.expertForm;
         this.optimizer = parts.optimizer;
+        this.optimizerFinder = parts.optimizerState;
         this.stackedLayers = parts.stackedLayers;
         this.ranks = List.copyOf(parts.ranks);
         this.warnings = List.copyOf(parts.warnings);
@@ -140,6 +143,14 @@ public final class ModelView implements Closeable {
     /** What the checkpoint holds of an optimizer's state, besides the model. */
     public OptimizerContent optimizer() {
         return optimizer;
+    }
+
+    /** The optimizer's state as far as it can be divided otherwise; sorted when it is first asked for. */
+    public synchronized OptimizerState optimizerState() throws IOException {
+        if (optimizerState == null) {
+            optimizerState = optimizerFinder.find();
+        }
+        return optimizerState;
     }
 
     /** The path that was opened. */

@@ -48,6 +48,7 @@ public final class ModelViewBuilder {
     Optional<String> iterationFolder = Optional.empty();
     Optional<ExpertForm> expertForm = Optional.empty();
     OptimizerContent optimizer = OptimizerContent.NONE;
+    OptimizerState.Finder optimizerState = () -> OptimizerState.of("", List.of());
     boolean stackedLayers;
 
     /** A view of a path whose files are opened through a pool. */
@@ -66,6 +67,18 @@ public final class ModelViewBuilder {
     /** Counts a tensor of the optimizer's state. */
     public ModelViewBuilder addOptimizerTensor(long bytes) {
         optimizer = optimizer.plus(bytes);
+        return this;
+    }
+
+    /** Counts a file of the optimizer's state that lies beside those of the model. */
+    public ModelViewBuilder addOptimizerFile(long bytes) {
+        optimizer = optimizer.plusFile(bytes);
+        return this;
+    }
+
+    /** Sets how the optimizer's state is found that can be divided otherwise. */
+    public ModelViewBuilder optimizerState(OptimizerState.Finder finder) {
+        optimizerState = finder;
         return this;
     }
 

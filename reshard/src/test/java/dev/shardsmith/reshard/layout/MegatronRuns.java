@@ -38,7 +38,8 @@ record MegatronRuns(Path folder) {
         }
     }
 
-    private Path write(ModelView view, Consumer<ConversionOptions.Builder> change) throws IOException {
+    /** Converts an open checkpoint. */
+    Path write(ModelView view, Consumer<ConversionOptions.Builder> change) throws IOException {
         ConversionOptions.Builder options = new ConversionOptions.Builder();
         change.accept(options);
         Path out = Files.createTempDirectory(folder, "run").resolve("out");

@@ -48,7 +48,7 @@ class RandomModelTest {
     Path folder;
 
     /** A model and the sizes of a layout that divides it. */
-    private record Case(
+    record Case(
             SampleSpec spec, int tensor, int pipeline, int virtual, int expert, int expertTensor, ExpertForm form) {}
 
     @Test
@@ -104,7 +104,7 @@ class RandomModelTest {
         return found;
     }
 
-    private static ConversionOptions options(Case wanted, Layout layout) {
+    static ConversionOptions options(Case wanted, Layout layout) {
         ConversionOptions.Builder options = new ConversionOptions.Builder();
         options.to = Optional.of(layout);
         options.tensor = OptionalInt.of(wanted.tensor());
@@ -203,7 +203,7 @@ class RandomModelTest {
         return (TargetSlot) view.source();
     }
 
-    private static Case randomCase(RandomGenerator random) {
+    static Case randomCase(RandomGenerator random) {
         int heads = 1 << random.nextInt(4);
         int queryGroups = 1 << random.nextInt(Integer.numberOfTrailingZeros(heads) + 1);
         int groups = 1 << random.nextInt(4);
@@ -281,7 +281,7 @@ class RandomModelTest {
         return layer.repeat(1 + random.nextInt(6)) + prediction;
     }
 
-    private static Case layoutOf(SampleSpec spec, RandomGenerator random) {
+    static Case layoutOf(SampleSpec spec, RandomGenerator random) {
         List<Integer> tensors = new ArrayList<>();
         for (int tensor : new int[] {1, 2, 4, 8}) {
             if (divides(spec, tensor)) {

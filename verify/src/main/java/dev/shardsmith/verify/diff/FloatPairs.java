@@ -365,7 +365,7 @@ final class FloatPairs {
 
     private void gatherDifferent() {
         for (int i = 0; i < ROW; i++) {
-            for (int place = 0; place < layout.perWord(); place++) {
+            for (int place = 0; different[i] != 0 && place < layout.perWord(); place++) {
                 gathered += layout.part(different[i], place);
             }
             different[i] = 0;

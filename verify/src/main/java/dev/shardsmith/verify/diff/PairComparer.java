@@ -39,6 +39,9 @@ final class PairComparer {
 
     /** Compares on the calling thread; empty if all bits are the same. */
     Optional<TensorComparison> here() throws IOException {
+        if (bitsComparable() && left.grid().blocks() == 1) {
+            return blockHere();
+        }
         if (bitsComparable()) {
             boolean same = true;
             for (long span = 0; span < spans() && same; span++) {
@@ -53,6 +56,23 @@ final class PairComparer {
             whole.merge(values(span));
         }
         return Optional.of(whole.complete());
+    }
+
+    /** A tensor of one block is read once, for its bits and its values. */
+    private Optional<TensorComparison> blockHere() throws IOException {
+        BlockReader reader = BlockReader.ofThisThread();
+        ByteBuffer a = left.buffer(reader, 0);
+        ByteBuffer b = right.buffer(reader, 1);
+        left.read(reader, 0, a);
+        right.read(reader, 0, b);
+        if (a.mismatch(b) < 0) {
+            return Optional.empty();
+        }
+        TensorComparison result = new TensorComparison();
+        Optional<BlockComparer> comparer = comparers.take(left.dtype(), right.dtype());
+        compare(comparer, a, b, 0, result);
+        finish(comparer, result);
+        return Optional.of(result.complete());
     }
 
     /** Compares on several threads; empty if all bits are the same. */
@@ -104,18 +124,26 @@ final class PairComparer {
         for (long block = span * SPAN; block < end; block++) {
             left.read(reader, block, a);
             cut.read(reader, block, b);
-            int elements = a.remaining() / left.dtype().byteSize();
-            long first = left.grid().firstElement(block);
-            if (comparer.isPresent()) {
-                comparer.get().compare(a, b, elements, first, result);
-            } else {
-                RawBits.compare(a, b, elements, first, result);
-            }
+            compare(comparer, a, b, left.grid().firstElement(block), result);
         }
+        finish(comparer, result);
+        return result;
+    }
+
+    private void compare(
+            Optional<BlockComparer> comparer, ByteBuffer a, ByteBuffer b, long first, TensorComparison result) {
+        int elements = a.remaining() / left.dtype().byteSize();
+        if (comparer.isPresent()) {
+            comparer.get().compare(a, b, elements, first, result);
+        } else {
+            RawBits.compare(a, b, elements, first, result);
+        }
+    }
+
+    private void finish(Optional<BlockComparer> comparer, TensorComparison result) {
         if (comparer.isPresent()) {
             comparer.get().drainTo(result);
             comparers.giveBack(comparer.get());
         }
-        return result;
     }
 }

@@ -20,6 +20,7 @@ final class StatisticsScratch {
     final FloatBits floatBits = new FloatBits();
     private final float[] lowest = new float[CHUNK];
     private final float[] highest = new float[CHUNK];
+    private int places;
     private CodeCounts codes;
 
     StatisticsScratch(ElementDecoder decoder) {
@@ -47,10 +48,11 @@ final class StatisticsScratch {
         return codes;
     }
 
-    /** Forgets the extremes. */
-    void beginExtremes() {
-        Arrays.fill(lowest, Float.POSITIVE_INFINITY);
-        Arrays.fill(highest, Float.NEGATIVE_INFINITY);
+    /** Forgets the extremes, for chunks of at most {@code most} values. */
+    void beginExtremes(int most) {
+        places = most;
+        Arrays.fill(lowest, 0, most, Float.POSITIVE_INFINITY);
+        Arrays.fill(highest, 0, most, Float.NEGATIVE_INFINITY);
     }
 
     /** Takes in finite values: each place of a chunk has extremes of its own, so that the loops become vectors. */
@@ -74,8 +76,8 @@ final class StatisticsScratch {
     /** The smallest of the values taken in, infinite if there are none. */
     float min() {
         float min = Float.POSITIVE_INFINITY;
-        for (float value : lowest) {
-            min = Math.min(min, value);
+        for (int i = 0; i < places; i++) {
+            min = Math.min(min, lowest[i]);
         }
         return min;
     }
@@ -83,8 +85,8 @@ final class StatisticsScratch {
     /** The largest of the values taken in, negative infinity if there are none. */
     float max() {
         float max = Float.NEGATIVE_INFINITY;
-        for (float value : highest) {
-            max = Math.max(max, value);
+        for (int i = 0; i < places; i++) {
+            max = Math.max(max, highest[i]);
         }
         return max;
     }

@@ -33,7 +33,7 @@ public record TensorDigest(byte[] sha256, Optional<TensorStatistics> statistics)
             throws IOException {
         MessageDigest digest = newDigest();
         ByteBuffer block = tensor.buffer(reader, 0);
-        byte[] bytes = new byte[64 * 1024];
+        byte[] bytes = new byte[Math.min(64 * 1024, tensor.grid().blockBytes(tensor.dtype()))];
         for (long i = 0; i < tensor.grid().blocks(); i++) {
             tensor.read(reader, i, block);
             int elements = block.remaining() / tensor.dtype().byteSize();

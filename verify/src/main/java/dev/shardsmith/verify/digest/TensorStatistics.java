@@ -54,7 +54,7 @@ public final class TensorStatistics {
         }
         int step = ElementDecoder.CHUNK / decoder.perElement();
         boolean extremes = false;
-        scratch.beginExtremes();
+        scratch.beginExtremes(Math.min(numbers, ElementDecoder.CHUNK));
         for (int first = 0; first < elements; first += step) {
             int count = Math.min(step, elements - first) * decoder.perElement();
             if (decoder.domain() == ElementDecoder.Domain.FLOAT && addFloats(block, first, count)) {

@@ -84,13 +84,16 @@ final class LauncherTest {
     void aListingGoesWithoutTheOptimisingCompilerUnlessItReadsTensorsOrAHugeTable() throws Exception {
         String flag = "-XX:TieredStopAtLevel=1";
         Map<String, String> environment = Map.of("JAVA_HOME", java.toString());
-        String huge = tableOf("million", (8L << 20) + 1).toString();
+        String large = tableOf("thousands", (8L << 20) + 1).toString();
+        String huge = tableOf("million", (64L << 20) + 1).toString();
 
         assertThat(launch(environment, "inspect", "model.pt").lines()).contains(flag);
         assertThat(launch(environment, "inspect", "model.pt", "--tensors").lines())
                 .contains(flag);
         assertThat(launch(environment, "inspect", "model.pt", "--stats").lines())
                 .doesNotContain(flag);
+        assertThat(launch(environment, "inspect", large).lines()).contains(flag);
+        assertThat(launch(environment, "inspect", large, "--stats").lines()).doesNotContain(flag);
         assertThat(launch(environment, "inspect", huge).lines()).doesNotContain(flag);
     }
 
@@ -105,7 +108,7 @@ final class LauncherTest {
 
         assertThat(launch(environment, "inspect", small).lines()).contains("-Xmx320m", "-Xmn140m");
         assertThat(launch(environment, "inspect", huge).lines())
-                .contains("-Xmx2g")
+                .contains("-Xmx2g", "-Xmn450m")
                 .doesNotContain("-Xmn1000m");
         String hugest = tableOf("hugest", 8 * limit + 1).toString();
         assertThat(launch(environment, "inspect", hugest).lines()).contains("-Xmx2g", "-Xmn1000m");

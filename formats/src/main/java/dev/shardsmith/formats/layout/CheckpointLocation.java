@@ -1,5 +1,6 @@
 package dev.shardsmith.formats.layout;
 
+import dev.shardsmith.formats.safetensors.SafetensorsIndex;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -103,6 +104,14 @@ public sealed interface CheckpointLocation {
     }
 
     /**
+     * The index of a folder's files with tensors.
+     *
+     * @param file where it was read from
+     * @param content what it says
+     */
+    record Index(Path file, SafetensorsIndex content) {}
+
+    /**
      * A Hugging Face folder.
      *
      * @param config {@code config.json}, if it is there
@@ -115,7 +124,7 @@ public sealed interface CheckpointLocation {
             Path path,
             Optional<Path> config,
             WeightFormat format,
-            Optional<Path> index,
+            Optional<Index> index,
             List<Path> weights,
             List<Path> alternative)
             implements CheckpointLocation {

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.json.JsonReadFeature;
 import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.layout.CheckpointLocation.HuggingFace;
+import dev.shardsmith.formats.layout.CheckpointLocation.Index;
 import dev.shardsmith.formats.layout.CheckpointLocation.MambaSsm;
 import dev.shardsmith.formats.layout.CheckpointLocation.Naming;
 import dev.shardsmith.formats.layout.CheckpointLocation.WeightFormat;
@@ -105,8 +106,10 @@ final class WeightFolder {
     }
 
     private Optional<HuggingFace> weights() throws IOException {
-        List<Path> safetensors = files(SafetensorsIndex.SAFETENSORS_NAME, Pattern.compile(".*\\.safetensors"));
-        List<Path> bin = files(SafetensorsIndex.BIN_NAME, BIN);
+        Optional<Index> safetensorsIndex = index(SafetensorsIndex.SAFETENSORS_NAME);
+        Optional<Index> binIndex = index(SafetensorsIndex.BIN_NAME);
+        List<Path> safetensors = files(safetensorsIndex, Pattern.compile(".*\\.safetensors"));
+        List<Path> bin = files(binIndex, BIN);
         if (safetensors.isEmpty() && bin.isEmpty()) {
             return Optional.empty();
         }
@@ -115,7 +118,7 @@ final class WeightFolder {
                 folder.folder(),
                 config(),
                 preferred ? WeightFormat.SAFETENSORS : WeightFormat.BIN,
-                file(preferred ? SafetensorsIndex.SAFETENSORS_NAME : SafetensorsIndex.BIN_NAME),
+                preferred ? safetensorsIndex : binIndex,
                 preferred ? safetensors : bin,
                 preferred ? bin : List.of()));
     }
@@ -128,14 +131,20 @@ final class WeightFolder {
         return folder.isFile(name) ? Optional.of(folder.inside(name)) : Optional.empty();
     }
 
+    private Optional<Index> index(String name) throws IOException {
+        if (!folder.isFile(name)) {
+            return Optional.empty();
+        }
+        Path file = folder.inside(name);
+        ByteSource text = ByteSource.of(file.toString(), Files.readAllBytes(file));
+        return Optional.of(new Index(file, SafetensorsIndex.read(text)));
+    }
+
     /** The files of an index that are there, or without one all of the pattern. */
-    private List<Path> files(String indexName, Pattern pattern) throws IOException {
+    private List<Path> files(Optional<Index> index, Pattern pattern) throws IOException {
         List<Path> files = new ArrayList<>();
-        if (folder.isFile(indexName)) {
-            Path index = folder.inside(indexName);
-            byte[] text = Files.readAllBytes(index);
-            for (String name :
-                    SafetensorsIndex.read(ByteSource.of(index.toString(), text)).files()) {
+        if (index.isPresent()) {
+            for (String name : index.get().content().files()) {
                 if (folder.isFile(name)) {
                     files.add(folder.inside(name));
                 }

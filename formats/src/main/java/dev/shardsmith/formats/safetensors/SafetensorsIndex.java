@@ -175,6 +175,12 @@ public final class SafetensorsIndex {
                         Code.MISSING_FILE, file, name + " names the file " + file + ", which is missing"));
             }
         }
+        Collection<Map<String, Long>> tensors = shards.values();
+        if (fits(shards)) {
+            checkFiles(shards.keySet(), findings);
+            checkTotal(tensors.stream().mapToLong(SafetensorsIndex::sum).sum(), findings);
+            return findings;
+        }
         Map<String, List<String>> holders = holders(shards);
         weightMap.forEach((tensor, file) -> {
             List<String> holding = holders.getOrDefault(tensor, List.of());
@@ -190,9 +196,29 @@ public final class SafetensorsIndex {
                         tensor + " is listed in " + file + ", but lies in " + String.join(", ", holding)));
             }
         });
-        findUnlisted(shards, holders, findings);
-        checkTotal(shards.values(), findings);
+        findUnlisted(holders, findings);
+        checkFiles(shards.keySet(), findings);
+        Map<String, Long> distinct = new LinkedHashMap<>();
+        tensors.forEach(distinct::putAll);
+        checkTotal(sum(distinct), findings);
         return findings;
+    }
+
+    /** True if every tensor of the index lies in its file and the files have no more: then none lies in two. */
+    private boolean fits(Map<String, Map<String, Long>> shards) {
+        int there = shards.values().stream().mapToInt(Map::size).sum();
+        return there == weightMap.size()
+                && weightMap.entrySet().stream()
+                        .allMatch(entry ->
+                                shards.getOrDefault(entry.getValue(), Map.of()).containsKey(entry.getKey()));
+    }
+
+    private static long sum(Map<String, Long> sizes) {
+        long sum = 0;
+        for (long size : sizes.values()) {
+            sum += size;
+        }
+        return sum;
     }
 
     private static Map<String, List<String>> holders(Map<String, Map<String, Long>> shards) {
@@ -205,8 +231,7 @@ public final class SafetensorsIndex {
         return holders;
     }
 
-    private void findUnlisted(
-            Map<String, Map<String, Long>> shards, Map<String, List<String>> holders, List<IndexFinding> findings) {
+    private void findUnlisted(Map<String, List<String>> holders, List<IndexFinding> findings) {
         holders.forEach((tensor, files) -> {
             if (files.size() > 1) {
                 findings.add(new IndexFinding(
@@ -221,22 +246,19 @@ public final class SafetensorsIndex {
                         tensor + " lies in " + files.get(0) + ", but is not in the index"));
             }
         });
+    }
+
+    private void checkFiles(Set<String> shards, List<IndexFinding> findings) {
         Set<String> named = new HashSet<>(weightMap.values());
-        for (String file : shards.keySet()) {
+        for (String file : shards) {
             if (!named.contains(file)) {
                 findings.add(new IndexFinding(Code.UNINDEXED_FILE, file, "no tensor of the index is in " + file));
             }
         }
     }
 
-    private void checkTotal(Collection<Map<String, Long>> shards, List<IndexFinding> findings) {
-        if (totalSize.isEmpty()) {
-            return;
-        }
-        Map<String, Long> distinct = new LinkedHashMap<>();
-        shards.forEach(distinct::putAll);
-        long sum = distinct.values().stream().mapToLong(Long::longValue).sum();
-        if (sum != totalSize.getAsLong()) {
+    private void checkTotal(long sum, List<IndexFinding> findings) {
+        if (totalSize.isPresent() && sum != totalSize.getAsLong()) {
             findings.add(new IndexFinding(
                     Code.WRONG_TOTAL_SIZE,
                     "total_size",

@@ -27,6 +27,7 @@ import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -87,13 +88,18 @@ final class HuggingFaceReader {
         if (location.index().isEmpty()) {
             return;
         }
-        SafetensorsIndex index =
-                SafetensorsIndex.read(pool.file(location.index().get()));
+        // It was read when the folder was looked at; it is one of the checkpoint's files all the same.
+        pool.file(location.index().get().file());
+        SafetensorsIndex index = location.index().get().content();
         Map<String, Map<String, Long>> shards = new LinkedHashMap<>();
-        location.weights().forEach(file -> shards.put(file.getFileName().toString(), new LinkedHashMap<>()));
+        Map<Path, Map<String, Long>> sizes = new HashMap<>();
+        for (Path file : location.weights()) {
+            sizes.put(file, new LinkedHashMap<>());
+            shards.put(file.getFileName().toString(), sizes.get(file));
+        }
         weights.owners()
-                .forEach((name, file) -> shards.get(file.getFileName().toString())
-                        .put(name, weights.tensors().get(name).bytes()));
+                .forEach((name, file) ->
+                        sizes.get(file).put(name, weights.tensors().get(name).bytes()));
         for (IndexFinding finding : index.check(shards)) {
             view.addWarning(finding.message());
             switch (finding.code()) {

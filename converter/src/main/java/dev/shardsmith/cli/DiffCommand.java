@@ -7,6 +7,7 @@ import dev.shardsmith.reshard.rule.Glob;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.diff.CheckpointDiff;
+import dev.shardsmith.verify.diff.ComparedTensors;
 import dev.shardsmith.verify.diff.DiffOptions;
 import dev.shardsmith.verify.diff.DiffResult;
 import dev.shardsmith.verify.diff.Tolerance;
@@ -85,8 +86,9 @@ final class DiffCommand implements Command {
                         "no tensor of either checkpoint matches " + String.join(", ", line.values("tensors"))
                                 + ": nothing was compared");
             }
-            Set<String> names = new LinkedHashSet<>(left.tensors().keySet());
-            names.addAll(right.tensors().keySet());
+            ComparedTensors tensors = ComparedTensors.of(left, right);
+            Set<String> names = new LinkedHashSet<>(tensors.left().keySet());
+            names.addAll(tensors.right().keySet());
             UnmatchedNames.warn(out, "tensors", line.values("tensors"), names);
             UnmatchedNames.warn(out, "ignore", line.values("ignore"), names);
             if (html.isPresent()) {
@@ -114,7 +116,7 @@ final class DiffCommand implements Command {
 
     private static DiffResult compare(ModelView left, ModelView right, DiffOptions options, Out out)
             throws IOException {
-        long bytes = new CheckpointDiff(options, done -> {}).bytes(left);
+        long bytes = new CheckpointDiff(options, done -> {}).bytes(ComparedTensors.of(left, right));
         try (ProgressMeter meter = out.progress("compare", bytes)) {
             return new CheckpointDiff(options, meter::advance).compare(left, right);
         }

@@ -2,8 +2,15 @@ package dev.shardsmith.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.StoredTensor;
+import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.testdata.TestData;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -71,5 +78,59 @@ class OptimizerStateTest {
 
         assertThat(run.exit()).as(run.err()).isEqualTo(ExitCode.OK);
         assertThat(run.out()).doesNotContain("optimizer");
+    }
+
+    @Test
+    void diffComparesTheStatesOfBothSidesTensorByTensor() {
+        Path same = folder.resolve("same");
+        Path other = folder.resolve("other");
+        CommandRun.of("convert", SOURCE, same.toString(), "--tp", "1", "--pp", "3", "--optimizer", "keep");
+        CommandRun.of("convert", SOURCE, other.toString(), "--tp", "1");
+
+        CommandRun both = CommandRun.of("diff", SOURCE, same.toString(), "--json");
+        CommandRun one = CommandRun.of("diff", SOURCE, other.toString());
+        CommandRun moments = CommandRun.of("diff", SOURCE, same.toString(), "--tensors", "optimizer.*", "--json");
+
+        assertThat(both.exit()).as(both.err()).isEqualTo(ExitCode.OK);
+        // 18 parameters and three states of each.
+        assertThat(both.json().at("/counts/same").asInt()).isEqualTo(4 * 18);
+        assertThat(moments.json().at("/counts/same").asInt()).isEqualTo(3 * 18);
+        assertThat(moments.err()).doesNotContain("matches");
+        assertThat(one.exit()).isEqualTo(ExitCode.OK);
+        assertThat(one.out()).contains("tensors of an optimizer's state: B has none");
+    }
+
+    @Test
+    void diffFindsAMomentThatDiffers() throws IOException {
+        Path copy = folder.resolve("copy");
+        CommandRun.of("convert", SOURCE, copy.toString(), "--tp", "1", "--optimizer", "keep");
+        damage(copy, "optimizer.state.exp_avg.decoder.layers.0.mixer.A_log");
+
+        CommandRun run = CommandRun.of("diff", SOURCE, copy.toString(), "--json");
+
+        assertThat(run.exit()).isEqualTo(ExitCode.NO);
+        assertThat(run.json().at("/counts/different").asInt()).isEqualTo(1);
+        assertThat(run.json().at("/tensors").findValuesAsText("name"))
+                .contains("optimizer.state.exp_avg.decoder.layers.0.mixer.A_log");
+    }
+
+    /** Turns over one bit of a tensor's first byte. */
+    private static void damage(Path root, String tensor) throws IOException {
+        Path iteration = root.resolve("iter_0000012");
+        ByteBuffer begin = ByteBuffer.allocate(16);
+        try (FilePool pool = new FilePool()) {
+            DcpCheckpoint checkpoint = DcpCheckpoint.open(pool, iteration);
+            StoredTensor data =
+                    checkpoint.tensor(tensor).orElseThrow().pieces().get(0).open();
+            data.source().read(data.offset(), begin);
+        }
+        Path file = iteration.resolve("__0_0.distcp");
+        byte[] bytes = Files.readAllBytes(file);
+        int at = 0;
+        while (!Arrays.equals(bytes, at, at + 16, begin.array(), 0, 16)) {
+            at++;
+        }
+        bytes[at] ^= 1;
+        Files.write(file, bytes);
     }
 }

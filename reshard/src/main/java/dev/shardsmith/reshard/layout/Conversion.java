@@ -115,7 +115,9 @@ public final class Conversion {
                 .orElse("a target of the layout " + to.id() + " has no place for it");
         if (state.obstacle().isPresent() || to != Layout.TORCH_DIST) {
             throw CheckpointException.of(
-                            Kind.REFUSED, source.path().toString(), optimizer(source) + " cannot be kept: " + reason)
+                            state.damaged() ? Kind.INCOMPLETE : Kind.REFUSED,
+                            source.path().toString(),
+                            optimizer(source) + " cannot be kept: " + reason)
                     .withHint("--optimizer drop writes the weights without it"
                             + (state.obstacle().isPresent()
                                     ? "; or save again with --ckpt-format torch_dist and"

@@ -1,7 +1,6 @@
 package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.CheckpointException;
-import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
@@ -84,7 +83,7 @@ final class DistOptimizer {
     /**
      * Finds for each tensor of the state the parameter that it belongs to.
      *
-     * @throws CheckpointException of kind INCOMPLETE if a part of a parameter's state is missing
+     * @throws CheckpointException if a tensor cannot be read
      */
     OptimizerState read() throws CheckpointException {
         Optional<String> declared = declared();
@@ -117,8 +116,15 @@ final class DistOptimizer {
                 return strange(tensor, declared, "belongs to no parameter of the model");
             }
         }
-        requireWhole();
-        return OptimizerState.of(declared.orElse("state of each parameter"), found);
+        Optional<String> missing = missing();
+        if (missing.isPresent()) {
+            return OptimizerState.incomplete(form(declared), missing.get());
+        }
+        return OptimizerState.of(form(declared), found);
+    }
+
+    private static String form(Optional<String> declared) {
+        return declared.orElse("state of each parameter");
     }
 
     /** The form that the checkpoint itself names. */
@@ -246,7 +252,8 @@ final class DistOptimizer {
             }
             for (DistSource source : sources) {
                 if (!parts.containsKey(source.number())) {
-                    throw missing(state + stored.tensor(source.number()).name());
+                    String missing = state + stored.tensor(source.number()).name();
+                    return Optional.of(OptimizerState.incomplete(form(declared), missing));
                 }
             }
             LogicalTensor tensor = opener.open(state + name, parameters.shape(i), sources, parts::get);
@@ -255,8 +262,8 @@ final class DistOptimizer {
         return Optional.empty();
     }
 
-    /** Whatever is there of a parameter's state must be all of it: both moments, and the copy in single precision. */
-    private void requireWhole() throws CheckpointException {
+    /** A tensor that is not there though others of its parameter are: a moment, or the copy in single precision. */
+    private Optional<String> missing() {
         Set<String> names = new HashSet<>();
         Set<String> masters = new HashSet<>();
         for (OptimizerTensor tensor : found) {
@@ -267,28 +274,24 @@ final class DistOptimizer {
         }
         for (OptimizerTensor tensor : found) {
             String state = tensor.state();
+            List<String> wanted = new ArrayList<>();
             if (state.endsWith(".exp_avg.")) {
-                require(names, state.replace(".exp_avg.", ".exp_avg_sq."), tensor);
+                wanted.add(state.replace(".exp_avg.", ".exp_avg_sq."));
             } else if (state.endsWith(".exp_avg_sq.")) {
-                require(names, state.replace(".exp_avg_sq.", ".exp_avg."), tensor);
+                wanted.add(state.replace(".exp_avg_sq.", ".exp_avg."));
             }
             String optimizer = state.substring(0, state.lastIndexOf('.', state.length() - 2) + 1);
             for (String master : masters) {
                 if (master.startsWith(optimizer) && parameterType.get(tensor.parameter()) != DType.F32) {
-                    require(names, master, tensor);
+                    wanted.add(master);
+                }
+            }
+            for (String other : wanted) {
+                if (!names.contains(other + tensor.parameter())) {
+                    return Optional.of(other + tensor.parameter());
                 }
             }
         }
-    }
-
-    private static void require(Set<String> names, String state, OptimizerTensor tensor) throws CheckpointException {
-        if (!names.contains(state + tensor.parameter())) {
-            throw missing(state + tensor.parameter());
-        }
-    }
-
-    private static CheckpointException missing(String name) {
-        return CheckpointException.of(Kind.INCOMPLETE, name, "this tensor of the optimizer's state is missing")
-                .withHint("find the missing files; --optimizer drop writes the weights without the state");
+        return Optional.empty();
     }
 }

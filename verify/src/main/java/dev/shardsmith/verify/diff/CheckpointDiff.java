@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.LongConsumer;
 
@@ -35,8 +34,8 @@ public final class CheckpointDiff {
     }
 
     /** Bytes of the left side's tensors that will be compared, for a progress meter. */
-    public long bytes(ModelView left) {
-        return left.tensors().values().stream()
+    public long bytes(ComparedTensors tensors) {
+        return tensors.left().values().stream()
                 .filter(tensor -> options.compares(tensor.name()))
                 .mapToLong(LogicalTensor::bytes)
                 .sum();
@@ -49,29 +48,35 @@ public final class CheckpointDiff {
      */
     public DiffResult compare(ModelView left, ModelView right) throws IOException {
         LayerAlignment alignment = LayerAlignment.of(left, right);
+        ComparedTensors compared = ComparedTensors.of(left, right, alignment);
         Map<String, LogicalTensor> partners = new HashMap<>();
         List<LogicalTensor> extra = new ArrayList<>();
-        for (LogicalTensor tensor : right.tensors().values()) {
-            Optional<String> name = alignment.leftName(tensor.name()).filter(left.tensors()::containsKey);
-            if (name.isPresent()) {
-                partners.put(name.get(), tensor);
+        for (LogicalTensor tensor : compared.right().values()) {
+            String name = compared.leftNames().get(tensor.name());
+            if (name != null && compared.left().containsKey(name)) {
+                partners.put(name, tensor);
             } else if (options.compares(tensor.name())) {
                 extra.add(tensor);
             }
         }
-        List<LogicalTensor> missing = left.tensors().values().stream()
+        List<LogicalTensor> missing = compared.left().values().stream()
                 .filter(tensor -> options.compares(tensor.name()) && !partners.containsKey(tensor.name()))
                 .toList();
         try (OrderedWork work = new OrderedWork(options.workers())) {
-            List<TensorDiff> both = tensorsOnBothSides(left.tensors(), partners, work);
+            List<TensorDiff> both = tensorsOnBothSides(compared.left(), partners, work);
             List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
             FormDiff forms = FormDiff.of(left, right, options);
             List<TensorDiff> tensors =
-                    forms.applyTo(ModelOrder.merge(left.tensors().keySet(), both, unpaired));
+                    forms.applyTo(ModelOrder.merge(compared.left().keySet(), both, unpaired));
             List<StateDifference> state = StateDiff.of(left, right, alignment);
             List<String> notes = alignment.note().map(List::of).orElse(List.of());
             return new DiffResult(
-                    tensors, forms.ofOthers(left, right), state, notes, ignored(left, right), bytes(left));
+                    tensors,
+                    forms.ofOthers(left, right),
+                    state,
+                    notes,
+                    ignored(left, right, compared),
+                    bytes(compared));
         }
     }
 
@@ -104,14 +109,14 @@ public final class CheckpointDiff {
         small.clear();
     }
 
-    private List<String> ignored(ModelView left, ModelView right) {
-        List<String> ignored = new ArrayList<>();
+    private List<String> ignored(ModelView left, ModelView right, ComparedTensors compared) {
+        List<String> ignored = new ArrayList<>(compared.leftOut());
         int leftStates = left.extraStates().size();
         int rightStates = right.extraStates().size();
         if (leftStates + rightStates > 0 && !StateDiff.comparesModuleStates(left, right)) {
             ignored.add(leftStates + " and " + rightStates + " opaque module states (_extra_state)");
         }
-        long byName = left.tensors().keySet().stream()
+        long byName = compared.left().keySet().stream()
                 .filter(name -> !options.compares(name))
                 .count();
         if (byName > 0) {

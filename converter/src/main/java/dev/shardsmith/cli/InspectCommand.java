@@ -95,8 +95,7 @@ final class InspectCommand implements Command {
                     line.has("stats") ? Optional.of(Surveys.of(tensors, workers, out)) : Optional.empty();
             surveys.ifPresent(found -> Surveys.warnings(found).forEach(out::warn));
             Optional<List<ObjectTree.Entry>> objects = line.has("objects")
-                    ? Optional.of(
-                            ObjectTree.of(view.state(), line.value("objects").orElse("")))
+                    ? Optional.of(ObjectTree.of(view, line.value("objects").orElse("")))
                     : Optional.empty();
             Optional<PlacementText> placement = line.has("placement")
                     ? Optional.of(new PlacementText(
@@ -105,7 +104,7 @@ final class InspectCommand implements Command {
             CheckpointSummary summary = CheckpointSummary.of(view);
             if (html.isPresent()) {
                 List<TensorSurvey> read = surveys.orElse(List.of());
-                List<StateTree.Leaf> state = StateTree.outline(view.state());
+                List<StateTree.Leaf> state = ObjectTree.leaves(view);
                 long wasted = summary.wastedBytes();
                 HtmlReport.write(InspectReport.of(inspection, read, wasted, state, Version.line()), html.get());
             }

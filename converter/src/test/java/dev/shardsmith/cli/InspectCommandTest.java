@@ -96,6 +96,47 @@ final class InspectCommandTest {
     }
 
     @Test
+    void objectsBesideTheTensorsOfNoKnownModelAreShownToo() {
+        String plain = TestData.path("dcp/ws1_plain/ckpt").toString();
+
+        assertThat(CommandRun.of("inspect", plain, "--objects").lines())
+                .contains("step = 17", "name = 'run \u00e9'", "args.layers = 2", "tuple[1] = 'a'", "od.k = 1")
+                .anyMatch(line -> line.startsWith("io.@state[0] = 19 bytes, CRC-32C "));
+        assertThat(CommandRun.of("inspect", plain, "--objects", "args").lines())
+                .contains("args.lr = 0.1")
+                .doesNotContain("step = 17");
+        JsonNode json =
+                CommandRun.of("inspect", plain, "--objects", "step", "--json").json();
+        assertThat(json.get("objects").get(0).get("value").asText()).isEqualTo("17");
+        CommandRun none = CommandRun.of("inspect", plain, "--objects", "steps");
+        assertThat(none.exit()).isEqualTo(ExitCode.USAGE);
+        assertThat(none.err()).contains("nothing is saved at 'steps'").contains("step, lr");
+    }
+
+    @Test
+    void valuesBesideTheTensorsOfAFileAreShownToo() {
+        String file = TestData.path("dcp/ws1_from_and_to_torch_save/source.pt").toString();
+
+        assertThat(CommandRun.of("inspect", file, "--objects").lines())
+                .contains("opt.groups[0].lr = 0.1", "n = 4")
+                .noneMatch(line -> line.startsWith("model"));
+    }
+
+    @Test
+    void oneStateDictIsTheSameBesideItsTensorsAsAFileAndAsADistributedCheckpoint() {
+        Path both = TestData.path("dcp/ws1_from_and_to_torch_save");
+        JsonNode diff = CommandRun.of(
+                        "diff",
+                        both.resolve("source.pt").toString(),
+                        both.resolve("ckpt").toString(),
+                        "--json")
+                .json();
+
+        assertThat(diff.get("same").asBoolean()).isTrue();
+        assertThat(diff.get("state")).isEmpty();
+    }
+
+    @Test
     void histogramsCountEveryFiniteValueInItsStep() throws IOException {
         JsonNode report = CommandRun.of("inspect", PLAIN.resolve("tp2pp2").toString(), "--stats", "--json")
                 .json();

@@ -1,5 +1,6 @@
 package dev.shardsmith.reshard.layout;
 
+import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.DType;
@@ -9,11 +10,13 @@ import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.dcp.DcpPiece;
 import dev.shardsmith.formats.dcp.DcpTensor;
+import dev.shardsmith.formats.pickle.PyBytes;
 import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.formats.torch.FileKind;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.family.DistKeys;
@@ -30,16 +33,19 @@ import dev.shardsmith.reshard.view.ModelViewBuilder;
 import dev.shardsmith.reshard.view.OpaqueItem;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.reshard.view.Parallelism;
+import dev.shardsmith.reshard.view.PlainValues;
 import dev.shardsmith.reshard.view.RankShard;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.IntFunction;
 
 /**
@@ -127,6 +133,7 @@ final class TorchDistReader {
         view.paths(checkpoint::path);
         for (String name : checkpoint.objects()) {
             view.addItem(new OpaqueItem(name, checkpoint.path(name), Optional.of(() -> checkpoint.objectBytes(name))));
+            view.addValues(() -> values(name));
         }
         ModelState state = new ModelState(entries, stateTensors);
         view.addRank(new RankShard(0, 0, 0, 0, view.tensors(), state));
@@ -134,6 +141,35 @@ final class TorchDistReader {
                 .description("PyTorch distributed checkpoint")
                 .state(state)
                 .build();
+    }
+
+    /** An object, or the bytes of an {@code io.BytesIO}, which PyTorch stores as they are. */
+    private PlainValues values(String name) throws IOException {
+        ByteSource bytes = checkpoint.objectBytes(name);
+        FileKind kind = FileKind.detect(bytes);
+        if (kind != FileKind.TORCH_ZIP && kind != FileKind.TORCH_LEGACY) {
+            PyBytes content = new PyBytes(PyBytes.Kind.BYTES, bytes.readBytes(0, Math.toIntExact(bytes.size())));
+            return new PlainValues(place(name), content, Set.of(), Map.of());
+        }
+        TorchFile file = TorchFile.open(bytes);
+        Map<PyValue, StoredTensor> held = new IdentityHashMap<>();
+        for (NamedTensor tensor : file.tensors()) {
+            tensor.tensor().data().ifPresent(data -> held.put(tensor.node(), data));
+        }
+        return new PlainValues(place(name), file.root(), Set.of(), held);
+    }
+
+    /** Where an object is in the nested state dict, in the words of a file that holds it whole. */
+    private String place(String name) {
+        StringBuilder place = new StringBuilder();
+        for (PyValue part : checkpoint.path(name)) {
+            if (part instanceof PyStr key) {
+                place.append(place.isEmpty() ? "" : ".").append(key.value());
+            } else {
+                place.append('[').append(part).append(']');
+            }
+        }
+        return place.toString();
     }
 
     private static List<Piece> pieces(DcpTensor tensor) throws IOException {

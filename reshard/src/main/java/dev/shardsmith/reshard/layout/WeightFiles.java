@@ -188,7 +188,7 @@ record WeightFiles(
     private static PlainValues values(TorchFile file) {
         Set<PyValue> nodes = Collections.newSetFromMap(new IdentityHashMap<>());
         file.tensors().forEach(tensor -> nodes.add(tensor.node()));
-        return new PlainValues(file.root(), nodes);
+        return new PlainValues("", file.root(), nodes, Map.of());
     }
 
     /** True for the same elements of the same bytes. */

@@ -23,8 +23,8 @@ final class StateDiff {
             ours.putAll(leaves(StateTree.withDigests(left.extraStates()), Optional::of));
             theirs.putAll(leaves(StateTree.withDigests(right.extraStates()), alignment::leftName));
         }
-        ours.putAll(leaves(StateTree.ofValues(left.values()), Optional::of));
-        theirs.putAll(leaves(StateTree.ofValues(right.values()), Optional::of));
+        ours.putAll(leaves(StateTree.digestsOfValues(left.values()), Optional::of));
+        theirs.putAll(leaves(StateTree.digestsOfValues(right.values()), Optional::of));
         List<StateDifference> differences = new ArrayList<>();
         ours.forEach((path, text) -> {
             String other = theirs.getOrDefault(path, "");

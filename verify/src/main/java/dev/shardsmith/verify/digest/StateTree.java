@@ -88,13 +88,25 @@ public final class StateTree {
         return new StateTree(tensors, true, Set.of()).flatten(roots);
     }
 
-    /** What files of named tensors hold besides them. */
-    public static List<Leaf> ofValues(List<PlainValues.Source> sources) throws IOException {
+    /**
+     * What files of named tensors, and objects beside tensors, hold besides those of the model; other tensors are described as
+     * by {@link #outline}.
+     */
+    public static List<Leaf> outlineOfValues(List<PlainValues.Source> sources) throws IOException {
+        return ofValues(sources, false);
+    }
+
+    /** As {@link #outlineOfValues}; other tensors are described as by {@link #withDigests(ModelState)}. */
+    public static List<Leaf> digestsOfValues(List<PlainValues.Source> sources) throws IOException {
+        return ofValues(sources, true);
+    }
+
+    private static List<Leaf> ofValues(List<PlainValues.Source> sources, boolean digests) throws IOException {
         List<Leaf> leaves = new ArrayList<>();
         for (PlainValues.Source source : sources) {
             PlainValues values = source.find();
-            StateTree tree = new StateTree(Map.of(), false, values.tensors());
-            leaves.addAll(tree.flatten(List.of(new Node("", values.root()))));
+            StateTree tree = new StateTree(values.held(), digests, values.tensors());
+            leaves.addAll(tree.flatten(List.of(new Node(values.path(), values.root()))));
         }
         return leaves;
     }

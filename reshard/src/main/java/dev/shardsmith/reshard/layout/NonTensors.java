@@ -67,7 +67,7 @@ final class NonTensors {
     }
 
     /** The entries of a dict, or of an ordered one. */
-    private static Optional<List<PyEntry>> entries(PyValue value) {
+    static Optional<List<PyEntry>> entries(PyValue value) {
         if (value instanceof PyDict dict) {
             return Optional.of(dict.entries());
         }

@@ -42,6 +42,7 @@ final class PlainFiles {
         ModelViewBuilder view = new ModelViewBuilder(path, pool, safetensors ? Layout.SAFETENSORS : Layout.PT);
         WeightFiles weights = WeightFiles.open(pool, List.of(path), options.trailingBytes());
         weights.describe(view);
+        weights.places().forEach(places -> view.paths(places::of));
         for (Map.Entry<String, StoredTensor> entry : weights.tensors().entrySet()) {
             view.add(LogicalTensor.whole(entry.getKey(), entry.getValue()));
         }

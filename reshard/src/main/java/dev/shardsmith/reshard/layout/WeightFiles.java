@@ -42,6 +42,7 @@ import java.util.Set;
  * @param warnings what else the user has to know
  * @param forms what the elements of tensors do not tell, by name
  * @param values what each PyTorch file holds besides tensors
+ * @param places where each PyTorch file has its tensors
  */
 record WeightFiles(
         Map<String, StoredTensor> tensors,
@@ -51,7 +52,8 @@ record WeightFiles(
         Map<String, String> unreadable,
         List<String> warnings,
         Map<String, TensorForm> forms,
-        List<PlainValues.Source> values) {
+        List<PlainValues.Source> values,
+        List<NestedPaths> places) {
     /** Where in its file a tensor's bytes begin, which two names may share; {@code part} where the bytes are in memory. */
     private record Place(String part, long offset, Shape shape) {
         static Place of(StoredTensor data) {
@@ -91,6 +93,7 @@ record WeightFiles(
                 new LinkedHashMap<>(),
                 new ArrayList<>(),
                 new LinkedHashMap<>(),
+                new ArrayList<>(),
                 new ArrayList<>());
         for (Path path : files) {
             if (SafetensorsFile.looksLike(pool.file(path))) {
@@ -156,6 +159,7 @@ record WeightFiles(
         TorchFile file = TorchFile.open(pool, path);
         others.addAll(NonTensors.of(file));
         values.add(() -> values(file));
+        places.add(new NestedPaths(file));
         Map<Place, String> places = new HashMap<>();
         for (NamedTensor tensor : file.tensors()) {
             Optional<StoredTensor> data = plain(tensor.tensor());

@@ -2,11 +2,16 @@ package dev.shardsmith.reshard.layout;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.shardsmith.formats.pickle.PyDict;
+import dev.shardsmith.formats.pickle.PyList;
+import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
+import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,6 +38,42 @@ class PlainFilesTest {
             assertThat(view.warnings()).isEmpty();
             assertThat(view.tensors()).containsOnlyKeys("a.b");
         }
+    }
+
+    @Test
+    void placesInNestedDictsAreToldFromDotsInKeys(@TempDir Path folder) throws IOException {
+        PyValue one = archive.tensor(new int[] {1}, 1);
+        PyValue two = archive.tensor(new int[] {2}, 1);
+        PyValue three = archive.tensor(new int[] {3}, 1);
+        Path file = folder.resolve("nested.pt");
+        PyDict model = new PyDict();
+        model.put("a.b", one);
+        model.put("n", TestArchive.dict(Map.of("w", two)));
+        PyDict root = new PyDict();
+        root.put("model", model);
+        root.put("list", new PyList(List.of(three)));
+        archive.write(file, root);
+        try (ModelView view = Checkpoints.open(file, OpenOptions.defaults())) {
+            assertThat(place(view, "model.a.b")).containsExactly("model", "a.b");
+            assertThat(place(view, "model.n.w")).containsExactly("model", "n", "w");
+            assertThat(place(view, "list[0]")).containsExactly("list[0]");
+        }
+    }
+
+    @Test
+    void placesAreThoseThatPyTorchRecordsOfTheSameDict() throws IOException {
+        Path both = TestData.path("dcp/ws1_from_and_to_torch_save");
+        try (ModelView file = Checkpoints.open(both.resolve("source.pt"), OpenOptions.defaults());
+                ModelView distributed = Checkpoints.open(both.resolve("ckpt"), OpenOptions.defaults())) {
+            assertThat(file.tensors()).hasSameSizeAs(distributed.tensors()).isNotEmpty();
+            for (String name : file.tensors().keySet()) {
+                assertThat(place(file, name)).hasSize(2).isEqualTo(place(distributed, name));
+            }
+        }
+    }
+
+    private static List<String> place(ModelView view, String name) {
+        return view.path(name).stream().map(part -> ((PyStr) part).value()).toList();
     }
 
     private ModelView open(Path folder, PyValue dotted, PyValue nested) throws IOException {

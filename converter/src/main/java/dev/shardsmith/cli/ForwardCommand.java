@@ -7,6 +7,7 @@ import dev.shardsmith.verify.family.CheckpointModels;
 import dev.shardsmith.verify.forward.ForwardBackend;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.NpyFile;
+import dev.shardsmith.verify.forward.StepFloor;
 import dev.shardsmith.verify.forward.WideBackend;
 import java.io.IOException;
 import java.util.List;
@@ -80,7 +81,7 @@ final class ForwardCommand implements Command {
                     "%s is a device, not a file%n  try: name a file for the logits".formatted(output.path()));
         }
         try (ModelView view = Opening.open(line.path(0), line, out)) {
-            LayeredModel model = CheckpointModels.of(view, Map.of());
+            LayeredModel model = StepFloor.applied(CheckpointModels.of(view, Map.of()));
             int[] tokens = tokens(ids, model.vocabulary());
             int[] shape = {batch, length, model.vocabulary()};
             if (wide) {

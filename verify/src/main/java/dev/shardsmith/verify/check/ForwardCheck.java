@@ -6,6 +6,7 @@ import dev.shardsmith.verify.forward.LayerReading;
 import dev.shardsmith.verify.forward.LayeredModel;
 import dev.shardsmith.verify.forward.ReadAhead;
 import dev.shardsmith.verify.forward.Remainder;
+import dev.shardsmith.verify.forward.StepFloor;
 import dev.shardsmith.verify.forward.Timeline;
 import dev.shardsmith.verify.forward.WeightReader;
 import dev.shardsmith.verify.forward.WideBackend;
@@ -48,7 +49,8 @@ public final class ForwardCheck {
         Casts.Sides sides = Casts.sides(left, right);
         this.left = sides.left();
         this.right = sides.right();
-        this.notes = sides.notes();
+        this.notes = new ArrayList<>(sides.notes());
+        StepFloor.note(left, right).ifPresent(notes::add);
         this.leftBlocks = this.left.comparedBlocks();
         this.rightBlocks = this.right.comparedBlocks();
         this.options = options;
@@ -112,6 +114,7 @@ public final class ForwardCheck {
         }
         Set<String> doubts = new LinkedHashSet<>(left.remainder().doubts());
         doubts.addAll(right.remainder().doubts());
+        StepFloor.difference(left, right).ifPresent(doubts::add);
         doubts.forEach(doubt -> rows.add(LayerRow.denied(index + rows.size(), doubt)));
         return rows;
     }

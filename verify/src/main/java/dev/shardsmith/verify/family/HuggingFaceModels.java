@@ -56,18 +56,23 @@ public final class HuggingFaceModels {
         String type = config.text("model_type").orElse("none");
         return switch (type) {
             case "mamba", "falcon_mamba", "mamba2" -> pure(type);
-            case "nemotron_h" -> nemotron();
+            case "nemotron_h" -> nemotron().withStepFloor(stepFloor());
             case "bamba" -> bamba();
             case "falcon_h1" -> falcon();
             case "granitemoehybrid" -> granite();
             case "jamba" -> jamba();
-            case "zamba2" -> zamba();
+            case "zamba2" -> zamba().withStepFloor(stepFloor());
             default ->
                 throw CheckpointException.of(
                         CheckpointException.Kind.UNSUPPORTED,
                         config.origin(),
                         "no forward pass is known for models of type " + type);
         };
+    }
+
+    /** Transformers gives these two classes {@code time_step_min} as the least time step and no most, whatever else is set. */
+    private double stepFloor() {
+        return config.realOr(0.001, "time_step_min", "mamba_dt_min");
     }
 
     private String prefix() {

@@ -111,6 +111,17 @@ public record Block(
         return new Block(layer, kind, shared, norm, List.copyOf(changed), notRun);
     }
 
+    /** The same, whose Mamba-2 mixers take other time steps. */
+    Block withTimeStep(TimeStep step) {
+        Block changed = this;
+        for (int i = 0; i < mixers.size(); i++) {
+            if (mixers.get(i) instanceof Mamba2Mixer mixer) {
+                changed = changed.withMixer(i, mixer.withTimeStep(step));
+            }
+        }
+        return changed;
+    }
+
     /** The same, which cannot be run. */
     public Block notRun(String reason) {
         return new Block(layer, kind, shared, norm, mixers, Optional.of(reason));

@@ -22,6 +22,7 @@ import java.util.stream.Stream;
  * @param logitScale factor of the logits
  * @param vocabularySize which rows of the vocabulary mean something
  * @param remainder what the checkpoint holds besides
+ * @param stepFloor the least time step that its library takes in Mamba-2 layers, whatever the training framework took; 0 for none
  */
 public record LayeredModel(
         int width,
@@ -34,7 +35,8 @@ public record LayeredModel(
         List<WeightSource> head,
         float logitScale,
         VocabularySize vocabularySize,
-        Remainder remainder) {
+        Remainder remainder,
+        double stepFloor) {
     private static final int HEAD_ROWS = 8192;
 
     /** A model that is all that its checkpoint holds. */
@@ -57,7 +59,8 @@ public record LayeredModel(
                 head,
                 logitScale,
                 VocabularySize.UNKNOWN,
-                Remainder.NONE);
+                Remainder.NONE,
+                0);
     }
 
     /** The same of a checkpoint that holds more. */
@@ -73,7 +76,8 @@ public record LayeredModel(
                 head,
                 logitScale,
                 vocabularySize,
-                rest);
+                rest,
+                stepFloor);
     }
 
     /** The same, of whose vocabulary more is known. */
@@ -89,7 +93,25 @@ public record LayeredModel(
                 head,
                 logitScale,
                 size,
-                remainder);
+                remainder,
+                stepFloor);
+    }
+
+    /** The same, whose library takes no shorter time steps. */
+    public LayeredModel withStepFloor(double floor) {
+        return new LayeredModel(
+                width,
+                embedding,
+                positions,
+                embeddingScale,
+                blocks,
+                predictors,
+                finalNorm,
+                head,
+                logitScale,
+                vocabularySize,
+                remainder,
+                floor);
     }
 
     /** The same with more that acts on its tokens. */
@@ -105,7 +127,8 @@ public record LayeredModel(
                 head,
                 logitScale,
                 vocabularySize,
-                remainder);
+                remainder,
+                stepFloor);
     }
 
     /** The same with other weights of the vocabulary, of positions and of the final norm. */
@@ -123,7 +146,8 @@ public record LayeredModel(
                 head.stream().map(shard -> map.of("head.weight", shard)).toList(),
                 logitScale,
                 vocabularySize,
-                remainder);
+                remainder,
+                stepFloor);
     }
 
     /** The same with other blocks, those of multi-token prediction too. */
@@ -139,7 +163,8 @@ public record LayeredModel(
                 head,
                 logitScale,
                 vocabularySize,
-                remainder);
+                remainder,
+                stepFloor);
     }
 
     /** What is compared one by one: the parts of layers and those of multi-token prediction. */

@@ -231,6 +231,17 @@ public record Mamba2Mixer(int width, Options options, List<Shard> shards, Option
         return new Mamba2Mixer(width, other, shards, outBias);
     }
 
+    /** The same with other time steps. */
+    Mamba2Mixer withTimeStep(TimeStep step) {
+        return withOptions(new Options(
+                options.headDim(),
+                options.state(),
+                step,
+                options.normGroup(),
+                options.epsilon(),
+                options.normBeforeGate()));
+    }
+
     /** The same with every shard changed. */
     public Mamba2Mixer withShards(UnaryOperator<Shard> change) {
         return new Mamba2Mixer(width, options, shards.stream().map(change).toList(), outBias);

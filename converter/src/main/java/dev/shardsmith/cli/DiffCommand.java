@@ -15,7 +15,6 @@ import dev.shardsmith.verify.inspect.TensorSurvey;
 import dev.shardsmith.verify.report.DiffReport;
 import dev.shardsmith.verify.report.HtmlReport;
 import java.io.IOException;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -78,7 +77,8 @@ final class DiffCommand implements Command {
         Optional<WholeFile> html = line.output("html");
         try (ModelView left = Opening.whole(line.path(0), line, out);
                 ModelView right = Opening.whole(line.path(1), line, out)) {
-            DiffResult result = compare(left, right, options, out);
+            ComparedTensors tensors = ComparedTensors.of(left, right);
+            DiffResult result = compare(left, right, tensors, options, out);
             if (result.tensors().isEmpty() && line.has("tensors")) {
                 throw CheckpointException.of(
                         CheckpointException.Kind.REFUSED,
@@ -86,9 +86,7 @@ final class DiffCommand implements Command {
                         "no tensor of either checkpoint matches " + String.join(", ", line.values("tensors"))
                                 + ": nothing was compared");
             }
-            ComparedTensors tensors = ComparedTensors.of(left, right);
-            Set<String> names = new LinkedHashSet<>(tensors.left().keySet());
-            names.addAll(tensors.right().keySet());
+            Set<String> names = tensors.names();
             UnmatchedNames.warn(out, "tensors", line.values("tensors"), names);
             UnmatchedNames.warn(out, "ignore", line.values("ignore"), names);
             if (html.isPresent()) {
@@ -114,11 +112,11 @@ final class DiffCommand implements Command {
                 .toList();
     }
 
-    private static DiffResult compare(ModelView left, ModelView right, DiffOptions options, Out out)
-            throws IOException {
-        long bytes = new CheckpointDiff(options, done -> {}).bytes(ComparedTensors.of(left, right));
+    private static DiffResult compare(
+            ModelView left, ModelView right, ComparedTensors tensors, DiffOptions options, Out out) throws IOException {
+        long bytes = new CheckpointDiff(options, done -> {}).bytes(tensors);
         try (ProgressMeter meter = out.progress("compare", bytes)) {
-            return new CheckpointDiff(options, meter::advance).compare(left, right);
+            return new CheckpointDiff(options, meter::advance).compare(left, right, tensors);
         }
     }
 

@@ -77,6 +77,10 @@ final class InspectText {
         if (!view.extraStates().isEmpty()) {
             line("extra", view.extraStates().size() + " opaque module states (_extra_state)");
         }
+        if (view.optimizer().tensors() > 0) {
+            String size = ByteSize.format(view.optimizer().bytes());
+            line("optimizer", "%,d tensors, %s".formatted(view.optimizer().tensors(), size));
+        }
         if (!view.state().entries().isEmpty()) {
             line(
                     "state",

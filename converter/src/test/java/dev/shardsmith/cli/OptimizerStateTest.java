@@ -114,6 +114,13 @@ class OptimizerStateTest {
                 .contains("optimizer.state.exp_avg.decoder.layers.0.mixer.A_log");
     }
 
+    @Test
+    void inspectCountsIt() {
+        CommandRun run = CommandRun.of("inspect", SOURCE);
+
+        assertThat(run.out()).containsPattern("(?m)^optimizer +78 tensors, 18\\.0 KiB$");
+    }
+
     /** Turns over one bit of a tensor's first byte. */
     private static void damage(Path root, String tensor) throws IOException {
         Path iteration = root.resolve("iter_0000012");

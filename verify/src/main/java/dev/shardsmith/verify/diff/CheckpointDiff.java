@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.LongConsumer;
 
@@ -47,14 +48,22 @@ public final class CheckpointDiff {
      * @throws CheckpointException if a side cannot be read
      */
     public DiffResult compare(ModelView left, ModelView right) throws IOException {
-        LayerAlignment alignment = LayerAlignment.of(left, right);
-        ComparedTensors compared = ComparedTensors.of(left, right, alignment);
+        return compare(left, right, ComparedTensors.of(left, right));
+    }
+
+    /**
+     * Compares two checkpoints whose tensors have been sorted.
+     *
+     * @throws CheckpointException if a side cannot be read
+     */
+    public DiffResult compare(ModelView left, ModelView right, ComparedTensors compared) throws IOException {
+        LayerAlignment alignment = compared.alignment();
         Map<String, LogicalTensor> partners = new HashMap<>();
         List<LogicalTensor> extra = new ArrayList<>();
         for (LogicalTensor tensor : compared.right().values()) {
-            String name = compared.leftNames().get(tensor.name());
-            if (name != null && compared.left().containsKey(name)) {
-                partners.put(name, tensor);
+            Optional<String> name = compared.leftName(tensor.name()).filter(compared.left()::containsKey);
+            if (name.isPresent()) {
+                partners.put(name.get(), tensor);
             } else if (options.compares(tensor.name())) {
                 extra.add(tensor);
             }

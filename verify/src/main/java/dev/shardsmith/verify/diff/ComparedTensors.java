@@ -5,56 +5,63 @@ import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OptimizerState;
 import dev.shardsmith.reshard.view.OptimizerTensor;
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The tensors of two checkpoints that are compared: those of the models, and those of the optimizers' states if both sides have
  * states whose tensors belong to parameters.
- *
- * @param left those of the left side by name
- * @param right those of the right side by their own names
- * @param leftNames the name on the left of each of the right side that can have one there
- * @param leftOut what is not compared, in words
  */
-public record ComparedTensors(
-        Map<String, LogicalTensor> left,
-        Map<String, LogicalTensor> right,
-        Map<String, String> leftNames,
-        List<String> leftOut) {
+public final class ComparedTensors {
+    private final LayerAlignment alignment;
+    private final Map<String, LogicalTensor> left;
+    private final Map<String, LogicalTensor> right;
+    private final Map<String, OptimizerTensor> rightStates;
+    private final List<String> leftOut;
+
+    private ComparedTensors(
+            LayerAlignment alignment,
+            Map<String, LogicalTensor> left,
+            Map<String, LogicalTensor> right,
+            Map<String, OptimizerTensor> rightStates,
+            List<String> leftOut) {
+        this.alignment = alignment;
+        this.left = left;
+        this.right = right;
+        this.rightStates = rightStates;
+        this.leftOut = leftOut;
+    }
+
     /** Sorts what there is; reads no element. */
     public static ComparedTensors of(ModelView left, ModelView right) throws IOException {
-        return of(left, right, LayerAlignment.of(left, right));
-    }
-
-    static ComparedTensors of(ModelView left, ModelView right, LayerAlignment alignment) throws IOException {
-        Map<String, String> names = new LinkedHashMap<>();
-        for (String name : right.tensors().keySet()) {
-            alignment.leftName(name).ifPresent(found -> names.put(name, found));
-        }
-        boolean none = left.optimizer().tensors() == 0 && right.optimizer().tensors() == 0;
-        Optional<String> reason = none ? Optional.of("") : why("A", left);
+        LayerAlignment alignment = LayerAlignment.of(left, right);
+        long ours = left.optimizer().tensors();
+        long theirs = right.optimizer().tensors();
+        boolean none = ours == 0 && theirs == 0;
+        Optional<String> reason = none ? Optional.of("") : reason("A", left);
         if (reason.isEmpty()) {
-            reason = why("B", right);
+            reason = reason("B", right);
         }
         if (reason.isPresent()) {
-            String words = left.optimizer().tensors() + " and "
-                    + right.optimizer().tensors() + " tensors of an optimizer's state: " + reason.get();
-            return new ComparedTensors(
-                    left.tensors(), right.tensors(), names, reason.get().isEmpty() ? List.of() : List.of(words));
+            List<String> words = none
+                    ? List.of()
+                    : List.of(ours + " and " + theirs + " tensors of an optimizer's state: " + reason.get());
+            return new ComparedTensors(alignment, left.tensors(), right.tensors(), Map.of(), words);
         }
-        for (OptimizerTensor tensor : right.optimizerState().tensors()) {
-            alignment
-                    .leftName(tensor.parameter())
-                    .ifPresent(found -> names.put(tensor.tensor().name(), tensor.state() + found));
-        }
-        return new ComparedTensors(withState(left), withState(right), names, List.of());
+        Map<String, OptimizerTensor> states = new HashMap<>();
+        right.optimizerState()
+                .tensors()
+                .forEach(state -> states.put(state.tensor().name(), state));
+        return new ComparedTensors(alignment, withState(left), withState(right), states, List.of());
     }
 
-    /** Why a side's state cannot be compared. */
-    private static Optional<String> why(String side, ModelView view) throws IOException {
+    /** Why a side's state cannot be compared; empty if it can. */
+    private static Optional<String> reason(String side, ModelView view) throws IOException {
         if (view.optimizer().tensors() == 0) {
             return Optional.of(side + " has none");
         }
@@ -64,9 +71,42 @@ public record ComparedTensors(
 
     private static Map<String, LogicalTensor> withState(ModelView view) throws IOException {
         Map<String, LogicalTensor> all = new LinkedHashMap<>(view.tensors());
-        view.optimizerState()
-                .tensors()
-                .forEach(tensor -> all.put(tensor.tensor().name(), tensor.tensor()));
+        view.optimizerState().tensors().forEach(state -> all.put(state.tensor().name(), state.tensor()));
         return all;
+    }
+
+    /** Which layers of both sides are the same part of the model. */
+    LayerAlignment alignment() {
+        return alignment;
+    }
+
+    /** Those of the left side by name. */
+    Map<String, LogicalTensor> left() {
+        return left;
+    }
+
+    /** Those of the right side by their own names. */
+    Map<String, LogicalTensor> right() {
+        return right;
+    }
+
+    /** The name on the left of a tensor of the right side; empty if it belongs to a part that the left does not have. */
+    Optional<String> leftName(String rightName) {
+        OptimizerTensor state = rightStates.get(rightName);
+        return state == null
+                ? alignment.leftName(rightName)
+                : alignment.leftName(state.parameter()).map(name -> state.state() + name);
+    }
+
+    /** What is not compared, in words. */
+    List<String> leftOut() {
+        return leftOut;
+    }
+
+    /** The names of both sides. */
+    public Set<String> names() {
+        Set<String> names = new LinkedHashSet<>(left.keySet());
+        names.addAll(right.keySet());
+        return names;
     }
 }

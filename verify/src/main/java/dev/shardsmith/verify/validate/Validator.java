@@ -105,8 +105,16 @@ public final class Validator {
         TiedHead.surplus(view, findings);
     }
 
-    private void optimizer() {
+    private void optimizer() throws IOException {
         boolean wanted = options.optimizer() == ValidateOptions.Optimizer.WANTED;
+        if (wanted && view.optimizerState().damaged()) {
+            findings.error(
+                    "optimizer.incomplete",
+                    view.path().toString(),
+                    "of the optimizer's state, "
+                            + view.optimizerState().obstacle().orElseThrow(),
+                    "find the missing files; or train with --no-load-optim");
+        }
         if (wanted && !view.state().entries().containsKey("optimizer")) {
             findings.error(
                     "optimizer.missing",

@@ -30,8 +30,16 @@ public final class WarmUp {
             lines.add(new String[] {"convert", sample, merged, "--tp", "1", "--pp", "1"});
             lines.add(new String[] {"convert", merged, words[1] + "/dist", "--to", "torch_dist", "--tp", "2"});
             lines.add(new String[] {"convert", merged, words[1] + "/hf", "--to", "huggingface"});
-            lines.add(new String[] {"inspect", words[1] + "/dist"});
-            lines.add(new String[] {"inspect", words[1] + "/hf"});
+            String dist = words[1] + "/dist";
+            String folder = words[1] + "/hf";
+            lines.add(new String[] {"convert", merged, words[1] + "/split", "--tp", "2", "--pp", "2"});
+            lines.add(new String[] {"convert", dist, words[1] + "/dist2", "--to", "torch_dist", "--tp", "1", "--pp", "2"});
+            lines.add(new String[] {"convert", dist, words[1] + "/hf2", "--to", "huggingface"});
+            lines.add(new String[] {"convert", folder, words[1] + "/tp2", "--to", "megatron", "--tp", "2"});
+            lines.add(new String[] {"convert", folder, words[1] + "/hf3", "--max-shard-size", "1M"});
+            lines.add(new String[] {"convert", folder, words[1] + "/file.safetensors", "--to", "safetensors"});
+            lines.add(new String[] {"inspect", dist});
+            lines.add(new String[] {"inspect", folder});
             lines.add(new String[] {"diff", sample, merged});
             lines.add(new String[] {"manifest", sample, "-o", words[1] + "/manifest"});
             lines.add(new String[] {"validate", sample});

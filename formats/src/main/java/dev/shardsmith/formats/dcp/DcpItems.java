@@ -7,6 +7,7 @@ import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.safetensors.SafetensorsFile;
+import dev.shardsmith.formats.torch.TensorArchives;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.formats.torch.TorchTensor;
 import java.io.IOException;
@@ -23,6 +24,7 @@ final class DcpItems {
 
     private final FilePool pool;
     private final Path folder;
+    private final TensorArchives archives = new TensorArchives();
     private final Map<String, ByteSource> files = new LinkedHashMap<>();
     private final Map<String, SafetensorsFile> safetensors = new LinkedHashMap<>();
 
@@ -69,8 +71,12 @@ final class DcpItems {
                 .tensor();
     }
 
-    private static StoredTensor ofArchive(String name, ByteSource item) throws IOException {
-        TorchFile file = TorchFile.open(item);
+    private StoredTensor ofArchive(String name, ByteSource item) throws IOException {
+        TensorArchives.Found found = archives.open(item);
+        if (found.elements().isPresent()) {
+            return found.elements().get();
+        }
+        TorchFile file = found.file().orElseThrow();
         Optional<TorchTensor> tensor = file.tensor(file.root());
         if (tensor.isEmpty()) {
             throw CheckpointException.of(
@@ -78,13 +84,11 @@ final class DcpItems {
                     item.name(),
                     "the item of tensor " + name + " holds something else than one tensor");
         }
-        return tensor.get()
-                .data()
-                .orElseThrow(() -> CheckpointException.of(
-                        CheckpointException.Kind.UNSUPPORTED,
-                        item.name(),
-                        "tensor " + name + " is of a kind whose elements cannot be read: "
-                                + tensor.get().kind()));
+        throw CheckpointException.of(
+                CheckpointException.Kind.UNSUPPORTED,
+                item.name(),
+                "tensor " + name + " is of a kind whose elements cannot be read: "
+                        + tensor.get().kind());
     }
 
     /** The safetensors data that begins where the item does, if it does not begin like an archive. */

@@ -16,7 +16,7 @@ import java.util.Optional;
 final class TorchArchive {
     private static final long LONGEST_SMALL_RECORD = 1024;
 
-    private static final String PICKLE = "/data.pkl";
+    static final String PICKLE = "/data.pkl";
 
     /** Archives of fewer records are checked before another thread has begun. */
     private static final int MANY = 4096;
@@ -35,7 +35,8 @@ final class TorchArchive {
     private final ByteOrder order;
     private final List<String> warnings = new ArrayList<>();
 
-    private TorchArchive(ByteSource source, ZipArchive zip, TorchLimits limits, Unpickled pickle) throws IOException {
+    /** An archive whose records have been checked, and what its pickle says. */
+    TorchArchive(ByteSource source, ZipArchive zip, TorchLimits limits, Unpickled pickle) throws IOException {
         this.source = source;
         this.zip = zip;
         this.pickle = pickle;
@@ -90,7 +91,8 @@ final class TorchArchive {
         return new TorchArchive(source, zip, limits, pickle);
     }
 
-    private static void requireTorch(ByteSource source, ZipArchive zip) throws CheckpointException {
+    /** Fails if the archive is of another kind. */
+    static void requireTorch(ByteSource source, ZipArchive zip) throws CheckpointException {
         FileKind kind = FileKind.ofArchive(zip);
         if (kind != FileKind.TORCH_ZIP) {
             throw kind.refusal(source);
@@ -112,6 +114,19 @@ final class TorchArchive {
         Unpickled pickle = PickleReader.read(content, 0, limits.pickle(), calls);
         calls.refuse(content.name());
         return pickle;
+    }
+
+    /** The bytes of a small record, of the CRC-32 that is recorded. */
+    static byte[] checkedBytes(ZipArchive zip, ZipRecord record, TorchLimits limits) throws IOException {
+        ByteSource content = new RecordContent(limits).of(zip, record);
+        byte[] bytes = content.readBytes(0, (int) content.size());
+        checkCrc(record, ByteSource.of(content.name(), bytes));
+        return bytes;
+    }
+
+    /** The bytes of a storage's record in another source over the same archive. */
+    ByteSource dataIn(ByteSource other, String key) throws CheckpointException {
+        return zip.dataIn(other, zip.find(storages + key).orElseThrow());
     }
 
     /** The object that was saved. */

@@ -154,6 +154,10 @@ public final class TorchFile {
         return pickle.value();
     }
 
+    Unpickled pickle() {
+        return pickle;
+    }
+
     /** The protocol that the pickle announces. */
     public int protocol() {
         return pickle.protocol();

@@ -106,7 +106,12 @@ final class ZipArchive {
 
     /** The bytes of an entry as they lie in the archive; PyTorch writes a CRC-32 of 0 when told to leave it out. */
     ByteSource data(ZipRecord record) throws CheckpointException {
-        ByteSource data = source.slice(record.name(), record.dataOffset(), record.compressedSize());
+        return dataIn(source, record);
+    }
+
+    /** The same bytes in another source over the archive. */
+    ByteSource dataIn(ByteSource other, ZipRecord record) throws CheckpointException {
+        ByteSource data = other.slice(record.name(), record.dataOffset(), record.compressedSize());
         boolean recorded = record.crc() != 0 && record.size() == record.compressedSize();
         return recorded ? data.withRecordedCrc((int) record.crc()) : data;
     }

@@ -33,7 +33,8 @@ public final class WarmUp {
             String dist = words[1] + "/dist";
             String folder = words[1] + "/hf";
             lines.add(new String[] {"convert", merged, words[1] + "/split", "--tp", "2", "--pp", "2"});
-            lines.add(new String[] {"convert", dist, words[1] + "/dist2", "--to", "torch_dist", "--tp", "1", "--pp", "2"});
+            lines.add(new String[] {"convert", dist, words[1] + "/dist2", "--to", "torch_dist", "--tp", "1", "--pp", "2"
+            });
             lines.add(new String[] {"convert", dist, words[1] + "/hf2", "--to", "huggingface"});
             lines.add(new String[] {"convert", folder, words[1] + "/tp2", "--to", "megatron", "--tp", "2"});
             lines.add(new String[] {"convert", folder, words[1] + "/hf3", "--max-shard-size", "1M"});

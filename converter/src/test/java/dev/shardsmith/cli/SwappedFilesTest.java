@@ -53,6 +53,30 @@ class SwappedFilesTest {
     }
 
     @Test
+    void aFolderWithoutConfigIsRewrittenWithoutInventingOne() throws IOException {
+        Path source = copy(TestData.path("hf/bamba/safetensors"));
+        Path target = folder.resolve("hf");
+        Files.writeString(source.resolve("config.json"), "{}");
+        assertThat(rewrite(source, folder.resolve("empty")).exit()).isEqualTo(ExitCode.OK);
+        assertThat(folder.resolve("empty/config.json")).content().isEqualToIgnoringWhitespace("{}");
+        Files.delete(source.resolve("config.json"));
+
+        CommandRun run = rewrite(source, target);
+
+        assertThat(run.exit()).as(run.err()).isEqualTo(ExitCode.OK);
+        assertThat(run.out()).contains("the source has no config.json, so neither has the target");
+        assertThat(target.resolve("config.json")).doesNotExist();
+        assertThat(target.resolve("model.safetensors.index.json")).exists();
+        assertThat(CommandRun.of("diff", source.toString(), target.toString()).exit())
+                .isEqualTo(ExitCode.OK);
+    }
+
+    private static CommandRun rewrite(Path source, Path target) {
+        return CommandRun.of(
+                "convert", source.toString(), target.toString(), "--to", "huggingface", "--max-shard-size", "40K");
+    }
+
+    @Test
     void aModelWithoutConfigIsMergedWithoutInventingOne() throws IOException {
         Path source = copy(TestData.path("hf/mamba2_tied_as_mamba_ssm"));
         Files.delete(source.resolve("config.json"));

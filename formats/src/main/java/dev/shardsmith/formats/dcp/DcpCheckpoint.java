@@ -189,6 +189,11 @@ public final class DcpCheckpoint {
         return path.isEmpty() ? List.of(new PyStr(name)) : path;
     }
 
+    /** The recorded path of an entry, if it leads through lists: keys (strings) and positions in lists (ints). */
+    public Optional<List<PyValue>> pathThroughLists(String name) {
+        return metadata.pathThroughLists(name);
+    }
+
     /** True if the metadata records the nesting of the state dict. */
     public boolean hasPaths() {
         return metadata.origin().hasPlannerData();

@@ -3,12 +3,14 @@ package dev.shardsmith.formats.dcp;
 import dev.shardsmith.formats.DType;
 import dev.shardsmith.formats.NameIndex;
 import dev.shardsmith.formats.Shape;
+import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What {@code .metadata} says, in columns.
@@ -165,6 +167,12 @@ final class DcpMetadata {
         return entry < 0 || !dottedPaths.get(entry)
                 ? List.of()
                 : Arrays.stream(name.split("\\.", -1)).<PyValue>map(PyStr::new).toList();
+    }
+
+    /** The path of an entry, if it leads through lists. */
+    Optional<List<PyValue>> pathThroughLists(String name) {
+        List<PyValue> path = plannerPaths.get(name);
+        return path != null && path.stream().anyMatch(PyInt.class::isInstance) ? Optional.of(path) : Optional.empty();
     }
 
     /** Shapes of tensors that Megatron stored as flattened ranges, before it reformulated them. */

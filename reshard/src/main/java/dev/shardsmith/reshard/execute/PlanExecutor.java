@@ -54,7 +54,7 @@ public final class PlanExecutor {
         RunHeader wanted =
                 new RunHeader(PlanCodec.fingerprint(plan), options.task().count(), MemoryShare.bandBytes(options));
         Publication publication = new Publication(plan, target, options.existing());
-        if (publication.wasPublishedBefore(wanted, options)) {
+        if (publication.wasPublishedBefore(wanted, options) || publication.isComplete(wanted, options)) {
             Moved before = new Moved(0, 0, plan.bytes());
             return report(plan, ExecutionReport.Outcome.ALREADY_PUBLISHED, before, new WorkResult(), List.of(), start);
         }

@@ -42,6 +42,40 @@ final class Publication {
     }
 
     /**
+     * True if there is nothing left that is to be resumed, because the destination is already what the plan makes of its
+     * sources: nothing there tells which run made it, so every byte is compared.
+     *
+     * @throws CheckpointException {@code REFUSED} if it is something else
+     */
+    boolean isComplete(RunHeader wanted, ExecutionOptions options) throws IOException {
+        boolean asked = options.start() == ExecutionOptions.Start.RESUME
+                && existing == ExecutionOptions.Existing.REFUSE
+                && isSameSort()
+                && (plan.singleFile() || !TargetPaths.isEmptyFolder(destination))
+                && RunHeader.read(PartialFolder.of(destination).resolve("header"))
+                        .isEmpty();
+        if (!asked) {
+            return false;
+        }
+        try {
+            ReadBack.check(PreparedPlan.of(plan, wanted.bandBytes()), destination, options, wanted.bandBytes());
+        } catch (CheckpointException e) {
+            if (e.kind() != CheckpointException.Kind.MALFORMED && e.kind() != CheckpointException.Kind.INCOMPLETE) {
+                throw e;
+            }
+            throw refused("the destination exists already, and is not what this conversion makes: " + e.getMessage())
+                    .withHint("--force replaces it once the new one is complete")
+                    .causedBy(e);
+        }
+        options.sourceCheck().verify();
+        return true;
+    }
+
+    private boolean isSameSort() {
+        return plan.singleFile() ? Files.isRegularFile(destination) : Files.isDirectory(destination);
+    }
+
+    /**
      * Checks that nothing is in the way.
      *
      * @throws CheckpointException if there is
@@ -50,8 +84,7 @@ final class Publication {
         if (!Files.exists(destination)) {
             return;
         }
-        boolean sameSort = plan.singleFile() ? Files.isRegularFile(destination) : Files.isDirectory(destination);
-        if (!sameSort) {
+        if (!isSameSort()) {
             throw refused("there is a " + (plan.singleFile() ? "folder" : "file") + " of this name already")
                     .withHint("choose another destination");
         }

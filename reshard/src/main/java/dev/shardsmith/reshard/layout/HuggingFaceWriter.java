@@ -13,10 +13,11 @@ import dev.shardsmith.reshard.plan.TargetTensor;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import java.io.IOException;
+import java.nio.file.Files;
 
 /**
- * Lays out a Hugging Face folder anew: the same names and the same {@code config.json}, whatever the model's family; other files,
- * another element type.
+ * Lays out a Hugging Face folder anew: the same names and the same {@code config.json}, if there is one, whatever the model's
+ * family; other files, another element type.
  */
 final class HuggingFaceWriter {
     private HuggingFaceWriter() {}
@@ -44,7 +45,11 @@ final class HuggingFaceWriter {
             files.add(target.name(), target.dtype(), NamedPart.whole(target.name(), target.shape()));
         }
         files.finish(options.maxShardSize());
-        files.addConfig(ConfigDtype.updated(source.config(), options));
+        if (!source.config().isEmpty() || Files.isRegularFile(source.path().resolve("config.json"))) {
+            files.addConfig(ConfigDtype.updated(source.config(), options));
+        } else {
+            layout.addNote("the source has no config.json, so neither has the target: put the model's own beside it");
+        }
         files.copyCompanions(source);
         LeftOut.note(source, layout, "a file of named tensors holds nothing else", item -> true);
         return Planner.plan(source, model, layout);

@@ -1,10 +1,15 @@
 package dev.shardsmith.reshard.layout;
 
+import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyInt;
+import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.formats.pickle.PythonText;
 import dev.shardsmith.formats.torch.TorchFile;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
@@ -12,12 +17,14 @@ import java.util.IdentityHashMap;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
- * The places of tensors in nested dicts, which their names alone do not tell: keys may have dots in them.
+ * The places of tensors in nested dicts and lists, which their names alone do not tell: keys may have dots in them.
  *
- * <p>Only keys that are strings are followed. Below anything else a tensor's place is its name: PyTorch's distributed
+ * <p>Only lists and keys that are strings are followed. Below anything else a tensor's place is its name: PyTorch's distributed
  * checkpoints would give it another one.
  */
 final class NestedPaths {
@@ -30,7 +37,7 @@ final class NestedPaths {
         this.file = file;
     }
 
-    private record Step(Step above, PyStr key, PyValue node) {}
+    private record Step(Step above, PyValue key, PyValue node) {}
 
     /** The place of a tensor. */
     synchronized List<PyValue> of(String name) {
@@ -43,6 +50,39 @@ final class NestedPaths {
         return paths.getOrDefault(name, List.of(new PyStr(name)));
     }
 
+    /** The name that an entry of a distributed checkpoint has here: its key, with positions in lists in brackets. */
+    static String nameOf(DcpCheckpoint checkpoint, String key) {
+        Optional<List<PyValue>> path =
+                checkpoint.pathThroughLists(key).filter(steps -> key(steps).equals(key));
+        if (path.isEmpty()) {
+            return key;
+        }
+        String name = name(path.get());
+        return checkpoint.tensor(name).isPresent() ? key : name;
+    }
+
+    /** The key of a tensor in a distributed checkpoint: as PyTorch flattens the path, if the name tells that path. */
+    static String key(String tensor, List<? extends PyValue> path) {
+        return tensor.equals(name(path)) ? key(path) : tensor;
+    }
+
+    private static String key(List<? extends PyValue> path) {
+        return path.stream().map(PythonText::str).collect(Collectors.joining("."));
+    }
+
+    private static String name(List<? extends PyValue> path) {
+        StringBuilder name = new StringBuilder();
+        for (PyValue step : path) {
+            String text = PythonText.str(step);
+            if (step instanceof PyInt) {
+                name.append('[').append(text).append(']');
+            } else {
+                name.append(name.length() == 0 ? "" : ".").append(text);
+            }
+        }
+        return name.toString();
+    }
+
     private static Map<String, List<PyValue>> search(PyValue root, Set<PyValue> tensors) {
         Map<String, List<PyValue>> paths = new HashMap<>();
         Set<PyValue> entered = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -53,24 +93,37 @@ final class NestedPaths {
             if (tensors.contains(step.node())) {
                 add(step, paths);
             } else if (entered.add(step.node())) {
-                List<PyEntry> entries = NonTensors.entries(step.node()).orElse(List.of());
-                for (int i = entries.size() - 1; i >= 0; i--) {
-                    if (entries.get(i).key() instanceof PyStr key) {
-                        open.push(new Step(step, key, entries.get(i).value()));
-                    }
-                }
+                children(step).forEach(open::push);
             }
         }
         return paths;
     }
 
+    /** What lies in a dict or list, the last first. */
+    private static List<Step> children(Step step) {
+        List<Step> children = new ArrayList<>();
+        if (step.node() instanceof PyList list) {
+            for (int i = list.items().size() - 1; i >= 0; i--) {
+                children.add(new Step(step, PyInt.of(i), list.items().get(i)));
+            }
+        }
+        List<PyEntry> entries = NonTensors.entries(step.node()).orElse(List.of());
+        for (int i = entries.size() - 1; i >= 0; i--) {
+            if (entries.get(i).key() instanceof PyStr key) {
+                children.add(new Step(step, key, entries.get(i).value()));
+            }
+        }
+        return children;
+    }
+
     private static void add(Step tensor, Map<String, List<PyValue>> paths) {
         LinkedList<PyValue> path = new LinkedList<>();
-        LinkedList<String> name = new LinkedList<>();
         for (Step step = tensor; step.above() != null; step = step.above()) {
             path.addFirst(step.key());
-            name.addFirst(step.key().value());
         }
-        paths.putIfAbsent(String.join(".", name), List.copyOf(path));
+        // The outermost object of a state dict is a dict.
+        if (!path.isEmpty() && path.getFirst() instanceof PyStr) {
+            paths.putIfAbsent(name(path), List.copyOf(path));
+        }
     }
 }

@@ -4,6 +4,7 @@ import dev.shardsmith.formats.ByteSource;
 import dev.shardsmith.formats.FileImage;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.dcp.DcpImage;
+import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.safetensors.SafetensorsShards;
 import dev.shardsmith.reshard.family.ElementTypes;
 import dev.shardsmith.reshard.plan.ConversionOptions;
@@ -22,8 +23,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Lays out a distributed checkpoint of PyTorch without Megatron's conventions: each tensor is one chunk under its own name, and
- * the paths in the nested state dict are recorded, so that PyTorch's own converters find the nesting again.
+ * Lays out a distributed checkpoint of PyTorch without Megatron's conventions: each tensor is one chunk under the name that
+ * PyTorch's own flattening gives it, and the paths in the nested state dict are recorded, so that PyTorch loads a state dict of the
+ * same nesting and its converters find the nesting again.
  */
 final class PlainDcpWriter {
     private PlainDcpWriter() {}
@@ -60,12 +62,14 @@ final class PlainDcpWriter {
             String slot = "t" + slots.size();
             slots.put(slot, target);
             int rank = target.shape().rank();
+            List<PyValue> path = source.path(target.name());
+            String key = NestedPaths.key(target.name(), path);
             image.tensor(
-                    target.name(),
+                    key,
                     target.dtype(),
                     target.shape(),
                     List.of(new DcpImage.Chunk(new long[rank], target.shape().toArray(), slot, file)));
-            image.path(target.name(), source.path(target.name()));
+            image.path(key, path);
         }
         for (FileImage laidOut : image.build()) {
             layout.addFile(laidOut);

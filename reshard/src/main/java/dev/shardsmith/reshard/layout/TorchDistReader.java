@@ -40,6 +40,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -118,19 +119,23 @@ final class TorchDistReader {
         return megatron ? megatron() : plain();
     }
 
-    /** Tensors of no known model, under their own names and in their own order. */
+    /** Tensors of no known model, under their own names, list items in brackets, and in their own order. */
     private ModelView plain() throws IOException {
+        Map<String, String> keys = new HashMap<>();
         for (DcpTensor tensor : checkpoint.tensors()) {
+            String shown = NestedPaths.nameOf(checkpoint, tensor.name());
+            boolean renamed = !shown.equals(tensor.name()) && keys.putIfAbsent(shown, tensor.name()) == null;
+            String name = renamed ? shown : tensor.name();
             if (tensor.dtype().isEmpty()) {
                 String reason = "its element type " + tensor.dtypeName() + " is not known";
-                view.addMissing(tensor.name(), reason);
-                view.addWarning(tensor.name() + " is not shown: " + reason);
+                view.addMissing(name, reason);
+                view.addWarning(name + " is not shown: " + reason);
                 continue;
             }
             view.addDistinct(LogicalTensor.lazy(
-                    tensor.name(), dtype(tensor), tensor.logicalShape(), division(tensor), () -> pieces(tensor)));
+                    name, dtype(tensor), tensor.logicalShape(), division(tensor), () -> pieces(tensor)));
         }
-        view.paths(checkpoint::path);
+        view.paths(name -> checkpoint.path(keys.getOrDefault(name, name)));
         for (String name : checkpoint.objects()) {
             view.addItem(new OpaqueItem(name, checkpoint.path(name), Optional.of(() -> checkpoint.objectBytes(name))));
             view.addValues(() -> values(name));

@@ -1,11 +1,20 @@
 package dev.shardsmith.reshard.layout;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.dcp.DcpCheckpoint;
 import dev.shardsmith.formats.pickle.PyDict;
+import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyList;
 import dev.shardsmith.formats.pickle.PyStr;
 import dev.shardsmith.formats.pickle.PyValue;
+import dev.shardsmith.reshard.execute.ExecutionOptions;
+import dev.shardsmith.reshard.execute.PlanExecutor;
+import dev.shardsmith.reshard.plan.ConversionOptions;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.reshard.view.OpenOptions;
 import dev.shardsmith.testdata.TestData;
@@ -13,6 +22,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,7 +66,7 @@ class PlainFilesTest {
         try (ModelView view = Checkpoints.open(file, OpenOptions.defaults())) {
             assertThat(place(view, "model.a.b")).containsExactly("model", "a.b");
             assertThat(place(view, "model.n.w")).containsExactly("model", "n", "w");
-            assertThat(place(view, "list[0]")).containsExactly("list[0]");
+            assertThat(view.path("list[0]")).containsExactly(new PyStr("list"), PyInt.of(0));
         }
     }
 
@@ -72,8 +82,61 @@ class PlainFilesTest {
         }
     }
 
+    @Test
+    void nestedStateHasTheKeysOfPyTorchsFlatteningInADistributedCheckpoint(@TempDir Path folder) throws IOException {
+        PyDict root = TestArchive.dict(Map.of("a", TestArchive.dict(Map.of("b.c", archive.tensor(new int[] {1}, 1)))));
+        PyValue inner = new PyList(List.of(archive.tensor(new int[] {2}, 1), archive.tensor(new int[] {3}, 1)));
+        root.put("lst", new PyList(List.of(inner, TestArchive.dict(Map.of("x", archive.tensor(new int[] {4}, 1))))));
+        root.put("state", new PyDict(List.of(new PyEntry(PyInt.of(7), archive.tensor(new int[] {5}, 1)))));
+        Path file = folder.resolve("nested.pt");
+        archive.write(file, root);
+        Path made = folder.resolve("made");
+        convert(file, made);
+        convert(made, folder.resolve("again"));
+
+        for (Path dist : List.of(made, folder.resolve("again"))) {
+            try (FilePool pool = new FilePool();
+                    ModelView view = Checkpoints.open(dist, OpenOptions.defaults())) {
+                DcpCheckpoint checkpoint = DcpCheckpoint.open(pool, dist);
+                assertThat(checkpoint.tensors())
+                        .extracting(tensor -> tensor.name())
+                        .containsExactlyInAnyOrder("a.b.c", "lst.0.0", "lst.0.1", "lst.1.x", "state.<7>");
+                assertThat(checkpoint.path("a.b.c")).containsExactly(new PyStr("a"), new PyStr("b.c"));
+                assertThat(checkpoint.path("lst.1.x")).containsExactly(new PyStr("lst"), PyInt.of(1), new PyStr("x"));
+                assertThat(view.tensors()).containsOnlyKeys("a.b.c", "lst[0][0]", "lst[0][1]", "lst[1].x", "state.<7>");
+                assertThat(view.tensors()
+                                .get("lst[0][1]")
+                                .pieces()
+                                .get(0)
+                                .data()
+                                .source()
+                                .recordedCrc())
+                        .isPresent();
+            }
+        }
+    }
+
     private static List<String> place(ModelView view, String name) {
         return view.path(name).stream().map(part -> ((PyStr) part).value()).toList();
+    }
+
+    @Test
+    void twoPlacesOfOneFlattenedKeyAreRefused(@TempDir Path folder) throws IOException {
+        PyDict root = TestArchive.dict(Map.of("lst", new PyList(List.of(archive.tensor(new int[] {1}, 1)))));
+        root.put("lst.0", archive.tensor(new int[] {2}, 1));
+        Path file = folder.resolve("nested.pt");
+        archive.write(file, root);
+        assertThatThrownBy(() -> convert(file, folder.resolve("made")))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("two entries would have the name lst.0");
+    }
+
+    private static void convert(Path from, Path to) throws IOException {
+        ConversionOptions.Builder options = new ConversionOptions.Builder();
+        options.to = Optional.of(ModelView.Layout.TORCH_DIST);
+        try (ModelView view = Checkpoints.open(from, OpenOptions.defaults())) {
+            PlanExecutor.execute(Conversion.plan(view, options.build()), to, ExecutionOptions.defaults());
+        }
     }
 
     private ModelView open(Path folder, PyValue dotted, PyValue nested) throws IOException {

@@ -20,6 +20,8 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
     private static final Pattern MTP_INNER = Pattern.compile(
             "(mtp\\.layers\\.\\d{1,9}\\.(?:mtp_model_layer\\.layers\\.\\d{1,9}|mtp_model_layer|transformer_layer)\\.)(.+)");
     private static final Pattern BLOCK = Pattern.compile("mtp\\.layers\\.(\\d{1,9})\\.");
+    private static final Pattern INNER_LAYER =
+            Pattern.compile("mtp\\.layers\\.\\d{1,9}\\.mtp_model_layer\\.layers\\.(\\d{1,9})\\.");
     private static final Pattern MTP = Pattern.compile("(mtp\\.layers\\.\\d{1,9}\\.)(.+)");
 
     /** What a suffix belongs to. */
@@ -78,6 +80,12 @@ public record MegatronName(Scope scope, String prefix, String suffix, OptionalIn
     public OptionalInt depth() {
         Matcher block = BLOCK.matcher(prefix);
         return block.lookingAt() ? OptionalInt.of(Integer.parseInt(block.group(1))) : OptionalInt.empty();
+    }
+
+    /** The number of the layer within a hybrid's prediction block that it belongs to, if it belongs to one. */
+    public OptionalInt innerLayer() {
+        Matcher inner = INNER_LAYER.matcher(prefix);
+        return inner.matches() ? OptionalInt.of(Integer.parseInt(inner.group(1))) : OptionalInt.empty();
     }
 
     /** True if the family's table has the parameter. */

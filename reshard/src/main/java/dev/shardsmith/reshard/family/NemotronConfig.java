@@ -1,7 +1,5 @@
 package dev.shardsmith.reshard.family;
 
-import dev.shardsmith.formats.CheckpointException;
-import dev.shardsmith.formats.CheckpointException.Kind;
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.pickle.PyBool;
 import dev.shardsmith.formats.pickle.PyFloat;
@@ -22,40 +20,10 @@ public final class NemotronConfig {
 
     private NemotronConfig() {}
 
-    /**
-     * The symbols of the layers, from {@code hybrid_override_pattern} or a list of layer types.
-     *
-     * @throws CheckpointException if neither is there or a type is not known
-     */
-    public static String pattern(Map<String, Object> config) throws CheckpointException {
-        if (config.get("hybrid_override_pattern") instanceof String pattern) {
-            return pattern.replace("|", "");
-        }
-        if (!(config.get("layers_block_type") instanceof List<?> types)) {
-            throw CheckpointException.of(
-                    Kind.INCOMPLETE,
-                    "config.json",
-                    "it has neither hybrid_override_pattern nor layers_block_type, so the kinds of layers are not known");
-        }
-        StringBuilder pattern = new StringBuilder();
-        for (Object type : types) {
-            switch (String.valueOf(type)) {
-                case "linear_attention", "mamba" -> pattern.append('M');
-                case "full_attention", "attention" -> pattern.append('*');
-                case "mlp" -> pattern.append('-');
-                case "moe" -> pattern.append('E');
-                default ->
-                    throw CheckpointException.of(
-                            Kind.UNSUPPORTED, "config.json", "the layer type '" + type + "' is not known");
-            }
-        }
-        return pattern.toString();
-    }
-
     /** State with the options that a Megatron run of this model would have saved. */
-    public static ModelState state(Map<String, Object> config, String pattern, Map<String, Shape> shapes) {
+    public static ModelState state(Map<String, Object> config, NemotronLayers layers, Map<String, Shape> shapes) {
         Map<String, PyValue> fields = new LinkedHashMap<>();
-        fields.put("num_layers", PyInt.of(pattern.length()));
+        fields.put("num_layers", PyInt.of(layers.main().length()));
         copy(config, "hidden_size", fields, "hidden_size");
         copy(config, "intermediate_size", fields, "ffn_hidden_size");
         copy(config, "num_attention_heads", fields, "num_attention_heads");
@@ -67,8 +35,14 @@ public final class NemotronConfig {
         copy(config, "n_groups", fields, "mamba_num_groups");
         copy(config, "mamba_num_heads", fields, "mamba_num_heads");
         fields.put("is_hybrid_model", PyBool.TRUE);
-        fields.put("hybrid_layer_pattern", new PyStr(pattern));
+        fields.put("hybrid_layer_pattern", new PyStr(layers.pattern()));
         fields.put("hybrid_override_pattern", PyNone.NONE);
+        if (layers.depths() > 0) {
+            fields.put("mtp_num_layers", PyInt.of(layers.depths()));
+            boolean several = shapes.keySet().stream()
+                    .anyMatch(name -> MegatronName.parse(name).depth().orElse(0) > 0);
+            fields.put("mtp_use_repeated_layer", PyBool.of(layers.depths() > 1 && !several));
+        }
         for (String size : new String[] {
             "tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size", "world_size"
         }) {
@@ -97,7 +71,7 @@ public final class NemotronConfig {
         boolean tied = Boolean.TRUE.equals(config.get("tie_word_embeddings")) && !shapes.containsKey(OUTPUT);
         fields.put("untie_embeddings_and_output_weights", PyBool.of(!tied));
         copy(config, "chunk_size", fields, "mamba_chunk_size");
-        if (pattern.contains("E")) {
+        if (layers.has('E')) {
             copy(config, "n_routed_experts", fields, "num_experts");
             copy(config, "moe_intermediate_size", fields, "moe_ffn_hidden_size");
             copy(config, "moe_shared_expert_intermediate_size", fields, "moe_shared_expert_intermediate_size");
@@ -127,12 +101,11 @@ public final class NemotronConfig {
     /**
      * The config of a Megatron model.
      *
-     * @param pattern symbols of the main layers
      * @param shapes undivided shapes by canonical name
      * @param dtype PyTorch's name of the weights' element type
      */
     public static Map<String, Object> config(
-            MegatronArgs args, String pattern, Map<String, Shape> shapes, boolean tied, String dtype) {
+            MegatronArgs args, NemotronLayers layers, Map<String, Shape> shapes, boolean tied, String dtype) {
         Map<String, Object> config = new LinkedHashMap<>();
         config.put("architectures", List.of("NemotronHForCausalLM"));
         config.put("model_type", "nemotron_h");
@@ -140,9 +113,14 @@ public final class NemotronConfig {
         Shape embedding = shapes.get("embedding.word_embeddings.weight");
         config.put("vocab_size", embedding == null ? 0L : embedding.size(0));
         config.put("hidden_size", args.integer("hidden_size", 0));
-        config.put("num_hidden_layers", (long) pattern.length());
-        config.put("hybrid_override_pattern", pattern);
-        config.put("layers_block_type", types(pattern));
+        config.put("num_hidden_layers", (long) layers.main().length());
+        config.put("hybrid_override_pattern", layers.main());
+        config.put("layers_block_type", NemotronLayers.types(layers.main()));
+        if (layers.depths() > 0) {
+            config.put("num_nextn_predict_layers", (long) layers.depths());
+            config.put("mtp_hybrid_override_pattern", layers.prediction());
+            config.put("mtp_layers_block_type", NemotronLayers.types(layers.prediction()));
+        }
         config.put("intermediate_size", args.integer("ffn_hidden_size", 0));
         AttentionSizes.of(args).ifPresent(sizes -> {
             config.put("num_attention_heads", sizes.heads());
@@ -157,7 +135,7 @@ public final class NemotronConfig {
         config.put("conv_kernel", convolution(shapes));
         config.put("chunk_size", args.integer("mamba_chunk_size", 128));
         config.put("expand", 2L);
-        config.put("use_conv_bias", convolutionBias(shapes) || !pattern.contains("M"));
+        config.put("use_conv_bias", convolutionBias(shapes) || !layers.has('M'));
         boolean projections = MegatronName.anyHas(shapes, "mixer.in_proj.bias");
         config.put("use_bias", projections);
         config.put("mamba_proj_bias", projections);
@@ -169,7 +147,7 @@ public final class NemotronConfig {
         config.put("residual_in_fp32", args.flag("fp32_residual_connection", false));
         config.put("tie_word_embeddings", tied);
         config.put("max_position_embeddings", args.integer("max_position_embeddings", 4096));
-        if (pattern.contains("E")) {
+        if (layers.has('E')) {
             config.put("n_routed_experts", args.integer("num_experts", 0));
             config.put("moe_intermediate_size", args.integer("moe_ffn_hidden_size", 0));
             long shared = args.integer("moe_shared_expert_intermediate_size", 0);
@@ -190,15 +168,15 @@ public final class NemotronConfig {
     }
 
     /** What keeps a Megatron model from being a NemotronH at all, in words; empty if nothing does. */
-    public static List<String> obstacles(MegatronArgs args, String pattern) {
+    public static List<String> obstacles(MegatronArgs args, NemotronLayers layers) {
         List<String> obstacles = new ArrayList<>();
-        for (char symbol : pattern.toCharArray()) {
+        for (char symbol : (layers.main() + layers.prediction()).toCharArray()) {
             if ("M*-E".indexOf(symbol) < 0) {
                 obstacles.add("layers of kind " + symbol);
                 break;
             }
         }
-        if ((pattern.contains("-") || pattern.contains("E")) && args.flag("swiglu", false)) {
+        if ((layers.has('-') || layers.has('E')) && args.flag("swiglu", false)) {
             obstacles.add("gated MLPs (swiglu); NemotronH's are not gated");
         }
         if (args.flag("apply_layernorm_1p", false)) {
@@ -226,20 +204,6 @@ public final class NemotronConfig {
             }
         }
         return 4;
-    }
-
-    private static List<Object> types(String pattern) {
-        List<Object> types = new ArrayList<>();
-        for (char symbol : pattern.toCharArray()) {
-            types.add(
-                    switch (symbol) {
-                        case 'M' -> "linear_attention";
-                        case '*' -> "full_attention";
-                        case 'E' -> "moe";
-                        default -> "mlp";
-                    });
-        }
-        return types;
     }
 
     private static void copy(Map<String, Object> config, String key, Map<String, PyValue> fields, String field) {

@@ -72,28 +72,26 @@ public final class NemotronDifferences {
 
     /**
      * What NemotronH would compute differently from a Megatron run with these options, in words.
-     *
-     * @param pattern symbols of the main layers
      */
-    public static List<String> inNemotron(MegatronArgs args, String pattern) {
+    public static List<String> inNemotron(MegatronArgs args, NemotronLayers layers) {
         List<String> differences = new ArrayList<>();
         String position = args.text("position_embedding_type").orElse("none");
-        if (pattern.contains("*") && position.equals("rope")) {
+        if (layers.has('*') && position.equals("rope")) {
             differences.add("rotary position embeddings: NemotronH has none, so attention will compute something else");
         }
-        if (pattern.contains("*") && (args.flag("add_bias_linear", false) || args.flag("add_qkv_bias", false))) {
+        if (layers.has('*') && (args.flag("add_bias_linear", false) || args.flag("add_qkv_bias", false))) {
             differences.add("biases of attention: transformers runs NemotronH's attention without any");
         }
         if (args.text("normalization").orElse("RMSNorm").equals("LayerNorm")) {
             differences.add("LayerNorm: NemotronH computes RMSNorm");
         }
         double epsilon = args.normEpsilon();
-        if (pattern.contains("M") && epsilon != GATED_NORM_EPSILON) {
+        if (layers.has('M') && epsilon != GATED_NORM_EPSILON) {
             differences.add("norm_epsilon " + epsilon
                     + ": the gated norm of Mamba layers takes it too in NemotronH, and 1e-5 in Megatron");
         }
         String scores = args.text("moe_router_score_function").orElse("softmax");
-        if (pattern.contains("E") && !scores.equals("sigmoid")) {
+        if (layers.has('E') && !scores.equals("sigmoid")) {
             differences.add("moe_router_score_function " + scores + ": NemotronH's experts are scored by sigmoid");
         }
         return differences;

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -65,6 +66,12 @@ public final class NemotronNames {
             E  mlp.shared_experts.linear_fc2.weight          mixer.shared_experts.down_proj.weight
             """;
 
+    /** Megatron's parameters of a prediction block itself: those before its layers, and the norm behind them. */
+    private static final List<String> BLOCK = List.of("enorm.weight", "hnorm.weight", "eh_proj.weight");
+
+    private static final String BLOCK_END = "final_layernorm.weight";
+
+    private static final Pattern PREDICTION_NAME = Pattern.compile("mtp\\.layers\\.(\\d{1,9})\\.(.+)");
     private static final Pattern LAYER_NAME = Pattern.compile("(?:backbone|model)\\.layers\\.(\\d{1,9})\\.(.+)");
     private static final Pattern EXPERT = Pattern.compile("mixer\\.experts\\.(\\d{1,9})\\..+");
 
@@ -72,26 +79,58 @@ public final class NemotronNames {
 
     private static final List<Row> ROWS = rows();
 
-    private NemotronNames() {}
+    private final String main;
+    private final String prediction;
+
+    private NemotronNames(String main, String prediction) {
+        this.main = main;
+        this.prediction = prediction;
+    }
+
+    /** The names in a model of these layers. */
+    public static NemotronNames of(NemotronLayers layers) {
+        return new NemotronNames(layers.main(), layers.prediction());
+    }
 
     /**
-     * The tensors that hold a Megatron parameter.
+     * The tensors that hold a Megatron parameter. Layers of prediction blocks are numbered through; the first of a block has its joining
+     * projection and norms too, the last its final norm.
      *
      * @param name the parameter
      * @param shape its undivided shape
      * @param attention heads, for the fused projection
      * @return nothing if NemotronH has no such parameter
      */
-    public static Optional<List<NamedPart>> parts(MegatronName name, Shape shape, Optional<AttentionSizes> attention) {
-        if (name.scope() == MegatronName.Scope.MODEL) {
-            return Optional.ofNullable(MODEL.get(name.suffix())).map(found -> List.of(NamedPart.whole(found, shape)));
-        }
-        if (name.scope() != MegatronName.Scope.LAYER) {
-            return Optional.empty();
-        }
-        String prefix = "backbone.layers." + name.layer().orElseThrow() + ".";
-        String suffix = MegatronTable.withoutExpertNumber(name.suffix());
-        int expert = MegatronTable.expertNumber(name.suffix());
+    public Optional<List<NamedPart>> parts(MegatronName name, Shape shape, Optional<AttentionSizes> attention) {
+        return switch (name.scope()) {
+            case MODEL ->
+                Optional.ofNullable(MODEL.get(name.suffix())).map(found -> List.of(NamedPart.whole(found, shape)));
+            case LAYER ->
+                inLayer("backbone.layers." + name.layer().orElseThrow() + ".", name.suffix(), shape, attention);
+            case MTP -> {
+                boolean end = name.suffix().equals(BLOCK_END);
+                yield (end || BLOCK.contains(name.suffix())) && !prediction.isEmpty()
+                        ? Optional.of(List.of(NamedPart.whole(
+                                predictionLayer(name, end ? prediction.length() - 1 : 0) + name.suffix(), shape)))
+                        : Optional.empty();
+            }
+            case MTP_LAYER -> {
+                OptionalInt inner = name.innerLayer();
+                yield inner.isPresent() && inner.getAsInt() < prediction.length()
+                        ? inLayer(predictionLayer(name, inner.getAsInt()), name.suffix(), shape, attention)
+                        : Optional.empty();
+            }
+        };
+    }
+
+    private String predictionLayer(MegatronName name, int inBlock) {
+        return "mtp.layers." + ((long) name.depth().orElseThrow() * prediction.length() + inBlock) + ".";
+    }
+
+    private static Optional<List<NamedPart>> inLayer(
+            String prefix, String parameter, Shape shape, Optional<AttentionSizes> attention) {
+        String suffix = MegatronTable.withoutExpertNumber(parameter);
+        int expert = MegatronTable.expertNumber(parameter);
         for (Row row : ROWS) {
             if (row.megatron().equals(suffix)) {
                 if (row.nemotron().contains("?")) {
@@ -107,7 +146,7 @@ public final class NemotronNames {
     }
 
     /** The names of the tensors that hold a Megatron parameter, whatever their shapes; empty if there are none. */
-    public static List<String> names(MegatronName name) {
+    public List<String> names(MegatronName name) {
         Shape any = Shape.of(3);
         return parts(name, any, Optional.of(new AttentionSizes(1, 1, 1)))
                 .map(parts -> parts.stream().map(NamedPart::name).toList())
@@ -142,20 +181,13 @@ public final class NemotronNames {
      * The Megatron names of a NemotronH checkpoint's tensors, with the undivided shapes.
      *
      * @param stored shapes by NemotronH's names
-     * @param kinds symbol of each layer
      * @param unknown gets the names that have no counterpart
      */
-    public static Map<String, Shape> megatron(Map<String, Shape> stored, String kinds, List<String> unknown) {
+    public Map<String, Shape> megatron(Map<String, Shape> stored, List<String> unknown) {
         Map<String, Shape> shapes = new LinkedHashMap<>();
         for (Map.Entry<String, Shape> entry : stored.entrySet()) {
             String name = entry.getKey();
-            Optional<String> found = modelName(name);
-            Matcher layer = LAYER_NAME.matcher(name);
-            if (found.isEmpty() && layer.matches()) {
-                int number = Integer.parseInt(layer.group(1));
-                char kind = number < kinds.length() ? kinds.charAt(number) : '?';
-                found = layerSuffix(layer.group(2), kind).map(suffix -> "decoder.layers." + number + "." + suffix);
-            }
+            Optional<String> found = modelName(name).or(() -> layerName(name)).or(() -> predictionName(name));
             if (found.isEmpty()) {
                 unknown.add(name);
             } else {
@@ -177,6 +209,35 @@ public final class NemotronNames {
             case "lm_head.weight" -> Optional.of("output_layer.weight");
             default -> Optional.empty();
         };
+    }
+
+    private Optional<String> layerName(String name) {
+        Matcher layer = LAYER_NAME.matcher(name);
+        if (!layer.matches()) {
+            return Optional.empty();
+        }
+        int number = Integer.parseInt(layer.group(1));
+        char kind = number < main.length() ? main.charAt(number) : '?';
+        return layerSuffix(layer.group(2), kind).map(suffix -> "decoder.layers." + number + "." + suffix);
+    }
+
+    private Optional<String> predictionName(String name) {
+        Matcher layer = PREDICTION_NAME.matcher(name);
+        if (prediction.isEmpty() || !layer.matches()) {
+            return Optional.empty();
+        }
+        int number = Integer.parseInt(layer.group(1));
+        int inBlock = number % prediction.length();
+        String block = "mtp.layers." + number / prediction.length() + ".";
+        String suffix = layer.group(2);
+        if (BLOCK.contains(suffix)) {
+            return inBlock == 0 ? Optional.of(block + suffix) : Optional.empty();
+        }
+        if (suffix.equals(BLOCK_END)) {
+            return inBlock == prediction.length() - 1 ? Optional.of(block + suffix) : Optional.empty();
+        }
+        return layerSuffix(suffix, prediction.charAt(inBlock))
+                .map(found -> block + "mtp_model_layer.layers." + inBlock + "." + found);
     }
 
     private static Optional<String> layerSuffix(String suffix, char kind) {

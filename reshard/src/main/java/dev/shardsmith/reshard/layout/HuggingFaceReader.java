@@ -12,6 +12,7 @@ import dev.shardsmith.reshard.family.AttentionSizes;
 import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.family.NamedPart;
 import dev.shardsmith.reshard.family.NemotronConfig;
+import dev.shardsmith.reshard.family.NemotronLayers;
 import dev.shardsmith.reshard.family.NemotronNames;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.rule.Glob;
@@ -131,18 +132,19 @@ final class HuggingFaceReader {
     }
 
     private void nemotron() throws IOException {
-        String pattern = NemotronConfig.pattern(config);
-        checkGaps(pattern);
+        NemotronLayers layers = NemotronLayers.of(config, weights.tensors().keySet());
+        NemotronNames names = NemotronNames.of(layers);
+        checkGaps(layers.main());
         Optional<AttentionSizes> attention = AttentionSizes.of(config);
         List<String> unknown = new ArrayList<>();
-        Map<String, Shape> shapes = NemotronNames.megatron(weights.shapes(), pattern, unknown);
+        Map<String, Shape> shapes = names.megatron(weights.shapes(), unknown);
         if (Boolean.TRUE.equals(config.get("tie_word_embeddings")) && shapes.containsKey("output_layer.weight")) {
             view.addWarning(
                     "config.json ties the head to the embedding, but there is an lm_head.weight: it is taken for a head"
                             + " of its own; transformers runs the embedding in its place where it ties them");
         }
-        MegatronSidecar sidecar = MegatronSidecar.read(pool, location.path(), pattern);
-        Map<String, Shape> named = sidecar.named(shapes);
+        MegatronSidecar sidecar = MegatronSidecar.read(pool, location.path(), layers);
+        Map<String, Shape> named = sidecar.named(shapes, names);
         Map<String, LogicalTensor> held = new LinkedHashMap<>();
         Map<String, ExtraState> extraStates = new LinkedHashMap<>();
         sidecar.extraStates().forEach(extra -> extraStates.put(extra.name(), extra));
@@ -150,7 +152,8 @@ final class HuggingFaceReader {
         order.addAll(named.keySet());
         for (String name : order) {
             if (named.containsKey(name)) {
-                LogicalTensor tensor = tensor(name, named.get(name), attention);
+                LogicalTensor tensor = tensor(
+                        name, names.parts(MegatronName.parse(name), named.get(name), attention), named.get(name));
                 held.put(name, tensor);
                 view.add(tensor);
             } else if (extraStates.containsKey(name)) {
@@ -161,7 +164,7 @@ final class HuggingFaceReader {
             view.addUnknown(name);
             view.add(LogicalTensor.whole(name, weights.tensors().get(name)));
         });
-        ModelState state = sidecar.state().orElseGet(() -> NemotronConfig.state(config, pattern, shapes));
+        ModelState state = sidecar.state().orElseGet(() -> NemotronConfig.state(config, layers, shapes));
         view.addRank(new RankShard(0, 0, 0, 0, held, state));
         view.family(Family.MEGATRON).pattern(state.args().flatMap(MegatronArgs::pattern));
         if (sidecar.state().isPresent()) {
@@ -172,13 +175,11 @@ final class HuggingFaceReader {
         sidecar.iterationFolder().ifPresent(view::iterationFolder);
     }
 
-    private LogicalTensor tensor(String name, Shape shape, Optional<AttentionSizes> attention)
-            throws CheckpointException {
-        List<NamedPart> parts = NemotronNames.parts(MegatronName.parse(name), shape, attention)
-                .orElseThrow(() -> CheckpointException.of(
-                        CheckpointException.Kind.INCONSISTENT,
-                        name,
-                        "its shape " + shape + " does not fit the heads in config.json"));
+    private LogicalTensor tensor(String name, Optional<List<NamedPart>> found, Shape shape) throws CheckpointException {
+        List<NamedPart> parts = found.orElseThrow(() -> CheckpointException.of(
+                CheckpointException.Kind.INCONSISTENT,
+                name,
+                "its shape " + shape + " does not fit the heads in config.json"));
         List<Piece> pieces = new ArrayList<>();
         StoredTensor first = null;
         for (NamedPart part : parts) {

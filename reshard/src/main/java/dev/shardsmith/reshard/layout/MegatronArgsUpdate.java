@@ -42,8 +42,11 @@ final class MegatronArgsUpdate {
             MegatronArgs args, Parallelism from, MegatronGoal goal, Optional<Long> vocabulary, String format) {
         MegatronArgsUpdate update = new MegatronArgsUpdate(args);
         ConversionOptions options = goal.options();
-        update.parallelSizes(from, goal.sizes());
-        if (!from.equals(goal.sizes()) || goal.moves().changed()) {
+        boolean resized = !from.equals(goal.sizes()) || !update.says(goal.sizes());
+        if (resized) {
+            update.parallelSizes(goal.sizes());
+        }
+        if (resized || goal.moves().changed()) {
             update.stages(goal);
         }
         goal.stages().pattern().ifPresent(update::pattern);
@@ -70,10 +73,14 @@ final class MegatronArgsUpdate {
         return set.isEmpty() ? args : args.withSet(set);
     }
 
-    private void parallelSizes(Parallelism from, Parallelism to) {
-        if (from.equals(to)) {
-            return;
-        }
+    /** Whether the options have these sizes: those beside a Hugging Face folder are of the run whose model it was. */
+    private boolean says(Parallelism sizes) {
+        return args.integer("tensor_model_parallel_size", sizes.tensor()) == sizes.tensor()
+                && args.integer("pipeline_model_parallel_size", sizes.pipeline()) == sizes.pipeline()
+                && args.integer("expert_model_parallel_size", sizes.expert()) == sizes.expert();
+    }
+
+    private void parallelSizes(Parallelism to) {
         set("tensor_model_parallel_size", PyInt.of(to.tensor()));
         set("pipeline_model_parallel_size", PyInt.of(to.pipeline()));
         set("transformer_pipeline_model_parallel_size", PyInt.of(to.pipeline()));

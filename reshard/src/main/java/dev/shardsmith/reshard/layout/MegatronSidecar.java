@@ -14,6 +14,7 @@ import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.torch.NamedTensor;
 import dev.shardsmith.formats.torch.TorchFile;
 import dev.shardsmith.reshard.family.MegatronName;
+import dev.shardsmith.reshard.family.NemotronLayers;
 import dev.shardsmith.reshard.family.NemotronNames;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.plan.TargetLayout;
@@ -53,7 +54,7 @@ record MegatronSidecar(
     private static final String ITERATION_FOLDER = "shardsmith_iteration_folder";
 
     /** Reads the sidecar of a folder, if it has one whose pattern is that of the model. */
-    static MegatronSidecar read(FilePool pool, Path folder, String pattern) throws IOException {
+    static MegatronSidecar read(FilePool pool, Path folder, NemotronLayers layers) throws IOException {
         MegatronSidecar none = new MegatronSidecar(Optional.empty(), List.of(), List.of(), Optional.empty());
         Path path = folder.resolve(FILE);
         if (!Files.isRegularFile(path)) {
@@ -85,7 +86,7 @@ record MegatronSidecar(
         ModelState state = new ModelState(entries, tensors);
         Optional<String> saved = state.args().flatMap(MegatronArgs::pattern);
         if (saved.isPresent()
-                && !HybridPattern.parse(saved.get()).withoutPipes().main().equals(Optional.of(pattern))) {
+                && !NemotronLayers.of(HybridPattern.parse(saved.get())).equals(layers)) {
             return none;
         }
         return new MegatronSidecar(
@@ -115,15 +116,15 @@ record MegatronSidecar(
     }
 
     /** Shapes under the names that the Megatron checkpoint had; without a sidecar they stay as they are. */
-    Map<String, Shape> named(Map<String, Shape> shapes) {
+    Map<String, Shape> named(Map<String, Shape> shapes, NemotronNames nemotron) {
         if (names.isEmpty()) {
             return shapes;
         }
         Map<List<String>, Shape> byOther = new LinkedHashMap<>();
-        shapes.forEach((name, shape) -> byOther.put(NemotronNames.names(MegatronName.parse(name)), shape));
+        shapes.forEach((name, shape) -> byOther.put(nemotron.names(MegatronName.parse(name)), shape));
         Map<String, Shape> renamed = new LinkedHashMap<>();
         for (String name : names) {
-            Shape shape = byOther.remove(NemotronNames.names(MegatronName.parse(name)));
+            Shape shape = byOther.remove(nemotron.names(MegatronName.parse(name)));
             if (shape != null) {
                 renamed.put(name, shape);
             }

@@ -11,6 +11,7 @@ import dev.shardsmith.reshard.family.MegatronTarget;
 import dev.shardsmith.reshard.family.NamedPart;
 import dev.shardsmith.reshard.family.NemotronConfig;
 import dev.shardsmith.reshard.family.NemotronDifferences;
+import dev.shardsmith.reshard.family.NemotronLayers;
 import dev.shardsmith.reshard.family.NemotronNames;
 import dev.shardsmith.reshard.pattern.HybridPattern;
 import dev.shardsmith.reshard.plan.ConversionOptions;
@@ -39,7 +40,7 @@ final class NemotronWriter {
     private final TargetModel model;
     private final TargetLayout layout = new TargetLayout();
     private final MegatronArgs args;
-    private final String pattern;
+    private final NemotronLayers layers;
 
     private NemotronWriter(ModelView source, ConversionOptions options) throws CheckpointException {
         this.source = source;
@@ -52,16 +53,13 @@ final class NemotronWriter {
                 .or(() -> source.pattern())
                 .orElseThrow(() -> refused("the checkpoint has no hybrid layer pattern: it is no hybrid model")
                         .withHint("give --pattern")));
-        if (parsed.mtp().isPresent()) {
-            throw refused("multi-token prediction (" + parsed.text() + ") has no equivalent in NemotronH");
-        }
-        this.pattern = parsed.withoutPipes().main().orElse("");
+        this.layers = NemotronLayers.of(parsed);
         requireOneMixer(source);
-        List<String> obstacles = NemotronConfig.obstacles(args, pattern);
+        List<String> obstacles = NemotronConfig.obstacles(args, layers);
         if (!obstacles.isEmpty()) {
             throw refused("NemotronH has no equivalent of: " + String.join("; ", obstacles));
         }
-        NemotronDifferences.inNemotron(args, pattern)
+        NemotronDifferences.inNemotron(args, layers)
                 .forEach(difference -> layout.addNote("not the same in NemotronH: " + difference));
         this.model = MegatronTarget.of(source, options, 1, false);
     }
@@ -76,12 +74,12 @@ final class NemotronWriter {
     private void layOut() throws IOException {
         HuggingFaceFiles files = new HuggingFaceFiles(layout);
         Optional<AttentionSizes> attention = AttentionSizes.of(args);
+        NemotronNames names = NemotronNames.of(layers);
         List<String> unknown = new ArrayList<>();
         Map<String, Shape> shapes = new LinkedHashMap<>();
         for (TargetTensor tensor : model.tensors().values()) {
             shapes.put(tensor.name(), tensor.shape());
-            Optional<List<NamedPart>> parts =
-                    NemotronNames.parts(MegatronName.parse(tensor.name()), tensor.shape(), attention);
+            Optional<List<NamedPart>> parts = names.parts(MegatronName.parse(tensor.name()), tensor.shape(), attention);
             if (parts.isEmpty()) {
                 unknown.add(tensor.name() + " " + tensor.shape());
             } else {
@@ -102,10 +100,10 @@ final class NemotronWriter {
         files.copyCompanions(source);
         Map<String, String> renamed = new LinkedHashMap<>();
         model.tensors().values().forEach(tensor -> renamed.put(tensor.source(), tensor.name()));
-        List<String> names = source.order().stream()
+        List<String> order = source.order().stream()
                 .map(name -> renamed.getOrDefault(name, name))
                 .toList();
-        layout.addFile(MegatronSidecar.image(source, sidecarEntries(), names, layout));
+        layout.addFile(MegatronSidecar.image(source, sidecarEntries(), order, layout));
     }
 
     private Map<String, Object> config(Map<String, Shape> shapes, boolean tied) {
@@ -120,7 +118,7 @@ final class NemotronWriter {
         DType dtype = model.tensors().containsKey(EMBEDDING)
                 ? model.tensors().get(EMBEDDING).dtype()
                 : DType.F32;
-        return NemotronConfig.config(args, pattern, shapes, tied, dtype.torchName());
+        return NemotronConfig.config(args, layers, shapes, tied, dtype.torchName());
     }
 
     private Map<String, PyValue> sidecarEntries() {

@@ -8,12 +8,15 @@ import java.util.OptionalInt;
  * A tensor's name as tables have it: without the model's prefix, and with {@code #} for numbers of layers, experts and adapters.
  *
  * @param template {@code layers.#.mamba.in_proj.weight}
- * @param layer number of the layer; empty outside of layers
+ * @param layer number of the layer; empty outside of layers, and in blocks that predict further tokens
  * @param suffix what comes after the layer's number, with all of its parts; empty outside of layers
  */
 record StoredName(String template, OptionalInt layer, String suffix) {
     /** The Mamba part of a layer that has a shared transformer too is as that of any other layer. */
     private static final String DECODER = "mamba_decoder.";
+
+    /** Layers of prediction blocks are numbered for themselves. */
+    private static final String PREDICTION = "mtp.";
 
     private static final int MOST_DIGITS = 9;
 
@@ -30,7 +33,7 @@ record StoredName(String template, OptionalInt layer, String suffix) {
             boolean list = before.equals("layers") || before.equals("experts") || before.endsWith("_list");
             boolean number = list && isNumber(part);
             parts.add(number ? "#" : part);
-            if (number && before.equals("layers") && layer.isEmpty()) {
+            if (number && before.equals("layers") && layer.isEmpty() && !rest.startsWith(PREDICTION)) {
                 layer = OptionalInt.of(Integer.parseInt(part));
                 begin = parts.size();
             }

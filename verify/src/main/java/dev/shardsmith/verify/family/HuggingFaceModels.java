@@ -134,8 +134,8 @@ public final class HuggingFaceModels {
     }
 
     private LayeredModel nemotron() throws CheckpointException {
-        NamedWeights all = weights.under(prefix() + "layers.");
-        return model(new NemotronBlocks(config, parts, all).build(), "norm_f", 1, 1);
+        NemotronBlocks blocks = new NemotronBlocks(config, parts, weights);
+        return model(blocks.main(prefix() + "layers."), "norm_f", 1, 1).with(Optional.empty(), blocks.predictors());
     }
 
     private LayeredModel bamba() throws CheckpointException {

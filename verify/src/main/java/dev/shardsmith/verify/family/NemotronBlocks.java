@@ -1,12 +1,14 @@
 package dev.shardsmith.verify.family;
 
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.reshard.family.NemotronLayers;
 import dev.shardsmith.verify.forward.Activation;
 import dev.shardsmith.verify.forward.Block;
 import dev.shardsmith.verify.forward.ExpertRouting;
 import dev.shardsmith.verify.forward.ExpertsMixer;
-import dev.shardsmith.verify.forward.Mixer;
 import dev.shardsmith.verify.forward.MlpMixer;
+import dev.shardsmith.verify.forward.PreNorm;
+import dev.shardsmith.verify.forward.PredictionJoin;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -18,64 +20,90 @@ final class NemotronBlocks {
 
     private final Settings config;
     private final HuggingFaceParts parts;
-    private final NamedWeights layers;
+    private final NamedWeights weights;
+    private final NemotronLayers layers;
 
     /**
      * Prepares them.
      *
-     * @param layers the weights under {@code backbone.layers.}
+     * @param weights all tensors under their names on disk
+     * @throws CheckpointException if the config does not say of what kinds the layers are
      */
-    NemotronBlocks(Settings config, HuggingFaceParts parts, NamedWeights layers) {
+    NemotronBlocks(Settings config, HuggingFaceParts parts, NamedWeights weights) throws CheckpointException {
         this.config = config;
         this.parts = parts;
-        this.layers = layers;
+        this.weights = weights;
+        this.layers = NemotronLayers.of(config.values(), weights.names());
     }
 
-    List<Block> build() throws CheckpointException {
-        List<String> kinds = kinds();
+    /**
+     * The main layers.
+     *
+     * @param prefix what comes before their numbers
+     */
+    List<Block> main(String prefix) throws CheckpointException {
         List<Block> blocks = new ArrayList<>();
-        for (int i = 0; i < kinds.size(); i++) {
-            NamedWeights layer = layers.under(i + ".");
-            NamedWeights w = layer.under("mixer.");
-            String kind = kinds.get(i);
-            Mixer mixer = switch (kind) {
-                case "mamba" ->
-                    parts.mamba2(
-                            w,
-                            config.integer("mamba_num_heads"),
-                            config.integer("ssm_state_size"),
-                            HuggingFaceParts.NormGroups.BY_GROUP);
-                case "attention" -> parts.attention(w, parts.headScale(w), Optional.empty(), 1);
-                case "mlp" -> parts.plain(w, parts.activation("mlp_hidden_act"));
-                default -> experts(w);
-            };
-            blocks.add(new Block(i, kind, parts.norm(layer, "norm"), List.of(mixer)));
+        for (int i = 0; i < layers.main().length(); i++) {
+            blocks.add(block(weights.under(prefix + i + "."), layers.main().charAt(i), i, ""));
         }
         return blocks;
     }
 
-    /** Newer configurations list words, older ones a pattern of symbols. */
-    private List<String> kinds() throws CheckpointException {
-        List<String> kinds = new ArrayList<>();
-        String pattern = config.text("hybrid_override_pattern").orElse("").replace("|", "");
-        List<Object> words = config.list("layers_block_type");
-        int count = words.isEmpty() ? pattern.length() : words.size();
-        for (int i = 0; i < count; i++) {
-            String word = words.isEmpty() ? pattern.substring(i, i + 1) : String.valueOf(words.get(i));
-            kinds.add(
-                    switch (word) {
-                        case "M", "mamba", "linear_attention" -> "mamba";
-                        case "*", "attention", "full_attention" -> "attention";
-                        case "-", "mlp" -> "mlp";
-                        case "E", "moe" -> "moe";
-                        default ->
-                            throw CheckpointException.of(
-                                    CheckpointException.Kind.UNSUPPORTED,
-                                    config.origin(),
-                                    "layer " + i + " of type " + word);
-                    });
+    /**
+     * The layers that predict further tokens, numbered after the main layers. Transformers does not run them; they compute what Megatron
+     * computes with the same weights.
+     */
+    List<Block> predictors() throws CheckpointException {
+        List<Block> blocks = new ArrayList<>();
+        int main = layers.main().length();
+        int length = layers.prediction().length();
+        for (int first = 0; length > 0 && weights.has(layer(first) + "eh_proj.weight"); first += length) {
+            NamedWeights begin = weights.under(layer(first));
+            PredictionJoin join =
+                    new PredictionJoin(parts.width(), parts.norm(begin, "enorm"), List.of(begin.get("eh_proj.weight")));
+            blocks.add(new Block(main + blocks.size(), "mtp join", parts.norm(begin, "hnorm"), List.of(join)));
+            for (int i = 0; i < length; i++) {
+                char kind = layers.prediction().charAt(i);
+                blocks.add(block(weights.under(layer(first + i)), kind, main + blocks.size(), "mtp "));
+            }
+            NamedWeights end = weights.under(layer(first + length - 1));
+            if (end.has("final_layernorm.weight")) {
+                blocks.add(new Block(main + blocks.size(), "mtp norm", parts.norm(end, "final_layernorm"), List.of()));
+            }
         }
-        return kinds;
+        return blocks;
+    }
+
+    private static String layer(int number) {
+        return "mtp.layers." + number + ".";
+    }
+
+    private Block block(NamedWeights layer, char kind, int index, String of) throws CheckpointException {
+        NamedWeights w = layer.under("mixer.");
+        PreNorm norm = parts.norm(layer, "norm");
+        return switch (kind) {
+            case 'M' ->
+                new Block(
+                        index,
+                        of + "mamba",
+                        norm,
+                        List.of(parts.mamba2(
+                                w,
+                                config.integer("mamba_num_heads"),
+                                config.integer("ssm_state_size"),
+                                HuggingFaceParts.NormGroups.BY_GROUP)));
+            case '*' ->
+                new Block(
+                        index,
+                        of + "attention",
+                        norm,
+                        List.of(parts.attention(w, parts.headScale(w), Optional.empty(), 1)));
+            case '-' -> new Block(index, of + "mlp", norm, List.of(parts.plain(w, parts.activation("mlp_hidden_act"))));
+            case 'E' -> new Block(index, of + "moe", norm, List.of(experts(w)));
+            default ->
+                throw CheckpointException.of(
+                        CheckpointException.Kind.UNSUPPORTED, config.origin(), "layer " + index + " of type " + kind);
+        };
     }
 
     private ExpertsMixer experts(NamedWeights w) throws CheckpointException {

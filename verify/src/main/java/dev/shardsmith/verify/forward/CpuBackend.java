@@ -1,13 +1,16 @@
 package dev.shardsmith.verify.forward;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.stream.IntStream;
 
 /** All operations on the processor, in plain Java that HotSpot vectorises; always usable. */
 public final class CpuBackend implements ForwardBackend {
+    private final ScratchPool<MatrixProduct.Scratch> scratches = new ScratchPool<>(MatrixProduct.Scratch::new);
 
-    /** Makes a backend; it holds nothing. */
+    /** Makes a backend; it holds scratch space between its operations. */
     public CpuBackend() {}
 
     @Override
@@ -38,8 +41,33 @@ public final class CpuBackend implements ForwardBackend {
     @Override
     public DeviceArray linear(
             DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out) {
-        return new CpuArray(
-                MatrixProduct.of(CpuArray.of(x), CpuArray.of(weight), bias.map(CpuArray::of), rows, in, out));
+        try {
+            return product(x, weight, bias, rows, in, out).values();
+        } catch (IOException e) {
+            throw new UncheckedIOException("reading a weight in memory", e);
+        }
+    }
+
+    @Override
+    public WeightProduct product(
+            DeviceArray x, DeviceArray weight, Optional<DeviceArray> bias, int rows, int in, int out)
+            throws IOException {
+        float[] start = bias.map(CpuArray::of).orElse(new float[0]);
+        return product(x, WeightTiles.of(CpuArray.of(weight), in), start, rows, in, out);
+    }
+
+    @Override
+    public Optional<WeightProduct> product(
+            DeviceArray x, StoredElements weight, Optional<WeightSource> bias, int rows, int in, int out)
+            throws IOException {
+        float[] start = bias.isPresent() ? bias.get().load() : new float[0];
+        return Optional.of(product(x, WeightTiles.of(weight, in), start, rows, in, out));
+    }
+
+    private WeightProduct product(DeviceArray x, WeightTiles weight, float[] bias, int rows, int in, int out)
+            throws IOException {
+        MatrixProduct.Result result = new MatrixProduct(CpuArray.of(x), weight, bias, rows, in, out).run(scratches);
+        return new WeightProduct(new CpuArray(result.y()), result.largestRow());
     }
 
     @Override
@@ -192,7 +220,9 @@ public final class CpuBackend implements ForwardBackend {
     }
 
     @Override
-    public void close() {}
+    public void close() {
+        scratches.clear();
+    }
 
     /** Work on elements [from, to). */
     private interface Range {

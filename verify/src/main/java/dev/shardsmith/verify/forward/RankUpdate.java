@@ -9,6 +9,8 @@ package dev.shardsmith.verify.forward;
  */
 final class RankUpdate {
     private static final int ROWS = 6;
+    /** Rows whose squares are added together. */
+    private static final int SQUARES = 4;
     /** Rows of {@code y} that are taken together. */
     static final int BLOCK = 3;
     /** Floats of a cache line. */
@@ -186,6 +188,31 @@ final class RankUpdate {
     private static void one(float[] y, float[] b, float a, int from, int to) {
         for (int j = from; j < to; j++) {
             y[j] = Math.fma(a, b[j], y[j]);
+        }
+    }
+
+    /** Adds the squares of the first {@code inner} rows of {@code b}, in double precision, to elements [0, width) of {@code y}. */
+    static void addSquares(double[] y, float[][] b, int inner, int width) {
+        int k = 0;
+        for (; k + SQUARES <= inner; k += SQUARES) {
+            fourSquares(y, b[k], b[k + 1], b[k + 2], b[k + 3], width);
+        }
+        for (; k < inner; k++) {
+            float[] row = b[k];
+            for (int j = 0; j < width; j++) {
+                y[j] += (double) row[j] * row[j];
+            }
+        }
+    }
+
+    /** What is summed first does not wait for the sums of the rows before. */
+    private static void fourSquares(double[] y, float[] b0, float[] b1, float[] b2, float[] b3, int width) {
+        for (int j = 0; j < width; j++) {
+            double v0 = b0[j];
+            double v1 = b1[j];
+            double v2 = b2[j];
+            double v3 = b3[j];
+            y[j] += v0 * v0 + v1 * v1 + (v2 * v2 + v3 * v3);
         }
     }
 }

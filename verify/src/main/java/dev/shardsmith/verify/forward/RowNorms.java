@@ -27,6 +27,15 @@ final class RowNorms {
         return norms;
     }
 
+    /** The root of the largest of the squares of rows; no number if one of them is none. */
+    static double largest(double[] squares) {
+        double largest = 0;
+        for (double square : squares) {
+            largest = Math.max(largest, square);
+        }
+        return Math.sqrt(largest);
+    }
+
     static float[] normalize(
             float[] x, Norm norm, Optional<float[]> weight, Optional<float[]> bias, int rows, int width, int group) {
         if (width % group != 0) {

@@ -7,9 +7,9 @@ import java.util.Arrays;
 /**
  * {@code y = x · weightᵀ + bias} in double precision, with weights that are floats.
  *
- * <p>A task owns some outputs. It reads a tile of their weights, as many columns as fit, whole rows if possible, and turns
- * {@value #INPUTS} inputs of it over at a time (input-major and in double, so that outputs are adjacent): each weight is read and
- * widened once for all tokens. Tiles and panels stay in the caches and are used again, by one task after the other.
+ * <p>A task owns some outputs. Of each tile of their weights it turns {@value #INPUTS} inputs over at a time (input-major and in
+ * double, so that outputs are adjacent): each weight is read and widened once for all tokens. Tiles and panels stay in the
+ * caches and are used again, by one task after the other.
  *
  * <p>Every result is one chain of fused multiply-adds: it starts from the bias and takes the inputs in their order. How outputs
  * are divided does not change a bit of it, and what is known of the rounding error of a sum of {@code in} terms in order
@@ -23,10 +23,6 @@ import java.util.Arrays;
 record WideProduct(double[] x, WeightTiles weight, float[] bias, int rows, int in, int out) {
     private static final int OUTPUTS = 128;
     private static final int FEWEST_OUTPUTS = 32;
-    /** Elements of a tile, and of those of all threads together. */
-    private static final int TILE = 1 << 19;
-
-    private static final int ALL_TILES = 1 << 24;
     private static final int INPUTS = 128;
     /** Doubles of a cache line; inputs that are turned over together. */
     private static final int LINE = 8;
@@ -41,17 +37,9 @@ record WideProduct(double[] x, WeightTiles weight, float[] bias, int rows, int i
 
     /** Room that one task after the other works in. */
     static final class Scratch {
-        private final ElementReader reader = new ElementReader();
+        private final TileWalk.Room room = new TileWalk.Room();
         private final double[][] panel = WideUpdate.rows(INPUTS, OUTPUTS);
-        private float[] tile = new float[0];
         private double[][] sums = new double[0][];
-
-        private float[] tile(int elements) {
-            if (tile.length < elements) {
-                tile = new float[elements];
-            }
-            return tile;
-        }
 
         private double[][] sums(int rows) {
             if (sums.length < rows) {
@@ -71,11 +59,7 @@ record WideProduct(double[] x, WeightTiles weight, float[] bias, int rows, int i
         } catch (UncheckedIOException e) {
             throw e.getCause();
         }
-        double largest = 0;
-        for (double square : squares) {
-            largest = Math.max(largest, square);
-        }
-        return new Result(y, Math.sqrt(largest));
+        return new Result(y, RowNorms.largest(squares));
     }
 
     private void outputs(Scratch scratch, int first, int count, double[] y, double[] squares) {
@@ -87,30 +71,18 @@ record WideProduct(double[] x, WeightTiles weight, float[] bias, int rows, int i
             }
         }
         Arrays.fill(sums[rows], 0, count, 0);
-        int columns = Math.min(in, Math.max(INPUTS, tile() / count / INPUTS * INPUTS));
-        float[] tile = scratch.tile(count * columns);
-        for (int column = 0; column < in; column += columns) {
-            int some = Math.min(columns, in - column);
-            try {
-                weight.read(scratch.reader, first, count, column, some, tile);
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-            for (int k = 0; k < some; k += INPUTS) {
-                int inputs = Math.min(INPUTS, some - k);
-                turn(tile, some, k, inputs, count, scratch.panel);
+        new TileWalk(weight, in, INPUTS).forEach(scratch.room, first, count, (tile, column, columns) -> {
+            for (int k = 0; k < columns; k += INPUTS) {
+                int inputs = Math.min(INPUTS, columns - k);
+                turn(tile, columns, k, inputs, count, scratch.panel);
                 WideUpdate.addAll(sums, rows, scratch.panel, inputs, x, column + k, in, count);
                 WideUpdate.addSquares(sums[rows], scratch.panel, inputs, count);
             }
-        }
+        });
         for (int row = 0; row < rows; row++) {
             System.arraycopy(sums[row], 0, y, row * out + first, count);
         }
         System.arraycopy(sums[rows], 0, squares, first, count);
-    }
-
-    private static int tile() {
-        return Math.min(TILE, ALL_TILES / Runtime.getRuntime().availableProcessors());
     }
 
     /** Inputs [from, from + inputs) of a tile, input-major. */

@@ -13,7 +13,8 @@ import java.util.stream.IntStream;
  * <p>Ranks may hold different rows; they are counted over all ranks.
  */
 final class TableComparison {
-    private static final int BLOCK = 1 << 17;
+    /** Small enough that what all threads hold is little beside the heap: it is copied whenever garbage is collected. */
+    private static final int BLOCK = 1 << 14;
 
     private final Table left;
     private final Table right;

@@ -15,12 +15,12 @@ public final class Main {
 
     /** Runs one command line and ends the process with its exit code. */
     public static void main(String[] words) {
-        OutputStream out = new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), REPORT_BUFFER);
-        PrintStream reports = stream(out, false);
+        ReportStream out = new ReportStream(new FileOutputStream(FileDescriptor.out));
+        PrintStream reports = stream(new BufferedOutputStream(out, REPORT_BUFFER), false);
         PrintStream messages = stream(new FileOutputStream(FileDescriptor.err), true);
         ExitCode exit = new Shardsmith(reports, messages, System.getenv()).run(words);
         reports.flush();
-        System.exit(exit.code());
+        System.exit(out.exit(exit, messages).code());
     }
 
     /** Text is UTF-8 whatever the locale: it holds tensor names, and JSON is UTF-8 by definition. */

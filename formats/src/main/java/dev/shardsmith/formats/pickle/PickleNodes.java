@@ -58,8 +58,8 @@ public final class PickleNodes {
     /** Nobody nests deeper what is asked for here. */
     static final int MAX_DEPTH = 48;
 
-    /** Words that may be in use at once, a quarter of a GiB. */
-    private static final int MAX_WORDS = 1 << 25;
+    /** Words that may be in use at once, half a GiB: a million chunks of a few tensors come in one piece. */
+    private static final int MAX_WORDS = 1 << 26;
 
     private final long mostKept;
     private long[] words = new long[1 << 12];
@@ -367,7 +367,8 @@ public final class PickleNodes {
             throw new PickleDeclinedException();
         }
         if (count > words.length - top) {
-            words = Arrays.copyOf(words, Math.max(top + count, 2 * words.length));
+            int more = words.length < 1 << 22 ? words.length : words.length / 2;
+            words = Arrays.copyOf(words, Math.max(top + count, Math.min(MAX_WORDS, words.length + more)));
         }
         top += count;
         return top - count;

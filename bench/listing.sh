@@ -15,7 +15,7 @@ place=$(mktemp -d "${TMPDIR:-/tmp}/shardsmith-bench.XXXXXX")
 trap 'rm -rf "$place"' EXIT
 ./mvnw -B -q -Dfast -pl formats -am test-compile
 
-for names in plain megatron; do
+for names in plain megatron stacked; do
   mkdir "$place/$names"
   "$java" -Xmx2g -XX:+UseSerialGC -cp formats/target/classes:formats/target/test-classes \
     dev.shardsmith.formats.dcp.LargeMetadata "$place/$names" "$entries" "$names"
@@ -74,6 +74,7 @@ timed() {
 
 timed '6 s, 2 GiB' "$entries entries of .metadata" ./shardsmith inspect "$place/plain"
 timed '6 s, 2 GiB' "$entries entries, names of Megatron" ./shardsmith inspect "$place/megatron"
+timed '6 s, 2 GiB' "$entries chunks of few tensors" ./shardsmith inspect "$place/stacked"
 timed '1.5 s' "$tensors tensors of safetensors" ./shardsmith inspect "$place/huggingface"
 timed '1.5 s' "$tensors tensors of safetensors, 8 shards" ./shardsmith inspect "$place/sharded"
 timed '1.5 s' "$tensors tensors of safetensors, listed" ./shardsmith inspect "$place/huggingface" --tensors

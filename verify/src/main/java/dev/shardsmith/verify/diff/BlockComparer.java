@@ -89,7 +89,7 @@ public final class BlockComparer {
                 continue;
             }
             if (sameType && sameBits(leftBlock, rightBlock, first, chunk)) {
-                addSame(leftBlock, first, count);
+                addSame(leftBlock, first, count, result);
             } else if (left.domain() == Domain.LONG || right.domain() == Domain.LONG) {
                 compareIntegers(leftBlock, rightBlock, first, count, index, result);
             } else {
@@ -117,9 +117,9 @@ public final class BlockComparer {
         return view;
     }
 
-    private void addSame(ByteBuffer block, int first, int count) {
+    private void addSame(ByteBuffer block, int first, int count, TensorComparison result) {
         left.doubles(block, first, count, leftDoubles);
-        dropInfinite(leftDoubles, leftDoubles, count);
+        result.notFinite += dropInfinite(leftDoubles, leftDoubles, count);
         sums.addSame(rows(leftDoubles, count));
     }
 
@@ -146,11 +146,11 @@ public final class BlockComparer {
                 result.addDifferent(index + i, a, b, distance(leftNumbers[i], rightNumbers[i]), tolerance);
             }
         }
-        addPairs(count);
+        addPairs(count, result);
     }
 
-    private void addPairs(int count) {
-        dropInfinite(leftDoubles, rightDoubles, count);
+    private void addPairs(int count, TensorComparison result) {
+        result.notFinite += dropInfinite(leftDoubles, rightDoubles, count);
         sums.add(rows(leftDoubles, count), rows(rightDoubles, count), new double[FloatChunk.ROW]);
     }
 
@@ -164,14 +164,17 @@ public final class BlockComparer {
         return rows;
     }
 
-    /** Sets to 0 the pairs of which one value is not finite: they have no part in the sums. */
-    private static void dropInfinite(double[] left, double[] right, int count) {
+    /** Sets to 0 the pairs of which one value is not finite: they have no part in the sums. Returns how many they are. */
+    private static int dropInfinite(double[] left, double[] right, int count) {
+        int dropped = 0;
         for (int i = 0; i < count; i++) {
             if (!Double.isFinite(left[i]) || !Double.isFinite(right[i])) {
                 left[i] = 0;
                 right[i] = 0;
+                dropped++;
             }
         }
+        return dropped;
     }
 
     /** At least one side holds 64-bit integers, which doubles cannot hold exactly. */
@@ -199,7 +202,7 @@ public final class BlockComparer {
             // What the sums below lose by rounding both values first.
             result.squaredDifferences += difference * difference - (a - b) * (a - b);
         }
-        addPairs(count);
+        addPairs(count, result);
     }
 
     /** The distance of two numbers, or the largest one that fits. */

@@ -20,6 +20,10 @@ public final class TensorComparison {
     long beyond;
     long nanMismatches;
     long infinityMismatches;
+
+    /** Pairs with a NaN or an infinity on either side. */
+    long notFinite;
+
     double maxAbs;
     double maxRel;
     long maxUlp;
@@ -37,6 +41,7 @@ public final class TensorComparison {
         beyond += next.beyond;
         nanMismatches += next.nanMismatches;
         infinityMismatches += next.infinityMismatches;
+        notFinite += next.notFinite;
         maxAbs = Math.max(maxAbs, next.maxAbs);
         maxRel = Math.max(maxRel, next.maxRel);
         maxUlp = Math.max(maxUlp, next.maxUlp);
@@ -109,9 +114,10 @@ public final class TensorComparison {
         return Arrays.copyOf(ulps, ULPS);
     }
 
-    /** The root of the mean squared difference. */
+    /** The root of the mean squared difference of the pairs of finite values; 0 if there are none. */
     public double rms() {
-        return values == 0 ? 0 : Math.sqrt(squaredDifferences / values);
+        long finite = values - notFinite;
+        return finite == 0 ? 0 : Math.sqrt(squaredDifferences / finite);
     }
 
     /** The cosine of the angle between the two tensors seen as vectors; 1 if both are zero. */

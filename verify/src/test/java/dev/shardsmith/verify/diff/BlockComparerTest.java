@@ -182,6 +182,16 @@ class BlockComparerTest {
     }
 
     @Test
+    void theMeanIsThatOfPairsOfFiniteValues() {
+        float[] left = {Float.NaN, 1, Float.POSITIVE_INFINITY, 4, 0};
+        float[] right = {Float.NaN, 3, Float.POSITIVE_INFINITY, 4, Float.NEGATIVE_INFINITY};
+        assertThat(compare(left, right, Tolerance.EXACT).rms()).isEqualTo(Math.sqrt(4 / 2.0));
+        assertThat(compare(new float[] {Float.NaN}, new float[] {1}, Tolerance.EXACT)
+                        .rms())
+                .isZero();
+    }
+
+    @Test
     void nansAndInfinitiesOnOneSideAreCountedApart() {
         float inf = Float.POSITIVE_INFINITY;
         TensorComparison result = compare(

@@ -19,6 +19,7 @@ final class NaiveComparison {
     private final List<WorstElement> worst = new ArrayList<>();
     private final long[] ulps = new long[65];
     private long values;
+    private long finite;
     private long differing;
     private long beyond;
     private long nans;
@@ -74,6 +75,7 @@ final class NaiveComparison {
     private void add(long index, double x, double y, boolean same) {
         values++;
         if (Double.isFinite(x) && Double.isFinite(y)) {
+            finite++;
             dot += x * y;
             leftSquares += x * x;
             rightSquares += y * y;
@@ -132,7 +134,8 @@ final class NaiveComparison {
         assertThat(result.rms())
                 .as(what)
                 .isEqualTo(
-                        Math.sqrt(squaredDifferences / values), within(1e-12 * Math.sqrt(leftSquares + rightSquares)));
+                        Math.sqrt(squaredDifferences / Math.max(1, finite)),
+                        within(1e-12 * Math.sqrt(leftSquares + rightSquares)));
         if (leftSquares > 0 && rightSquares > 0) {
             double cosine = dot / Math.sqrt(leftSquares) / Math.sqrt(rightSquares);
             assertThat(result.cosine()).as(what).isEqualTo(cosine, within(1e-12));

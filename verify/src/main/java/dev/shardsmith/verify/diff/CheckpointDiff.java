@@ -78,7 +78,10 @@ public final class CheckpointDiff {
             List<TensorDiff> tensors =
                     forms.applyTo(ModelOrder.merge(compared.left().keySet(), both, unpaired));
             List<StateDifference> state = StateDiff.of(left, right, alignment);
-            List<String> notes = alignment.note().map(List::of).orElse(List.of());
+            List<String> notes = new ArrayList<>(alignment.note().stream().toList());
+            options.trueVocabulary()
+                    .ifPresent(rows ->
+                            Vocabulary.uncut(rows, compared.left().values()).ifPresent(notes::add));
             return new DiffResult(
                     tensors,
                     forms.ofOthers(left, right),

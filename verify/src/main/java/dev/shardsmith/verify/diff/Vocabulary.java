@@ -2,7 +2,9 @@ package dev.shardsmith.verify.diff;
 
 import dev.shardsmith.formats.Shape;
 import dev.shardsmith.reshard.view.LogicalTensor;
+import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 
 /** Which tensors have one row for each token. */
 final class Vocabulary {
@@ -31,6 +33,14 @@ final class Vocabulary {
     static boolean hasRows(String name, Shape shape, long rows) {
         boolean perToken = isInput(name) || isOutput(name) ? shape.rank() == 2 : matches(OUTPUT_BIAS, name);
         return perToken && shape.rank() > 0 && shape.size(0) >= rows;
+    }
+
+    /** Says so if none of these tensors has so many rows for tokens, so that there is nothing to cut. */
+    static Optional<String> uncut(long rows, Collection<LogicalTensor> tensors) {
+        return tensors.stream().anyMatch(tensor -> hasRows(tensor.name(), tensor.shape(), rows))
+                ? Optional.empty()
+                : Optional.of("no padding of a vocabulary is left out: no tensor has a row for each token and at least "
+                        + rows + " of them");
     }
 
     /** True if both have a row for each token, in different numbers and of one size. */

@@ -190,6 +190,11 @@ class CheckpointDiffTest {
         assertThat(cut.note()).isEqualTo("padding left out: 3 and 7 rows");
         DiffOptions ten = new DiffOptions(Tolerance.EXACT, List.of(), List.of(), OptionalLong.of(10), 1);
         assertThat(only(diff(left, right, ten)).status()).isEqualTo(Status.DIFFERENT);
+        assertThat(diff(left, right, five).notes()).isEmpty();
+        assertThat(diff(left, right, ten).notes())
+                .containsExactly(
+                        "no padding of a vocabulary is left out: no tensor has a row for each token and at least"
+                                + " 10 of them");
     }
 
     @Test

@@ -58,6 +58,10 @@ final class SampleArgs {
         fields.put("untie_embeddings_and_output_weights", PyBool.of(!spec.tied()));
         fields.put("num_experts", spec.pattern().contains("E") ? PyInt.of(spec.experts()) : PyNone.NONE);
         fields.put("moe_ffn_hidden_size", PyInt.of(spec.expertFfn()));
+        if (spec.sharedFfn() > 0) {
+            fields.put("moe_shared_expert_intermediate_size", PyInt.of(spec.sharedFfn()));
+            fields.put("moe_shared_expert_gate", PyBool.of(spec.gated()));
+        }
         fields.put("moe_grouped_gemm", PyBool.of(spec.groupedExperts()));
         fields.put("mtp_num_layers", pattern.mtpDepths() > 0 ? PyInt.of(pattern.mtpDepths()) : PyNone.NONE);
         latent(fields, spec, pattern);

@@ -168,7 +168,10 @@ final class SampleLayers {
         if (spec.sharedFfn() > 0) {
             String shared = prefix + "mlp.shared_experts.";
             feedForward(shared + "linear_fc1.", shared + "linear_fc2.", "", spec.sharedFfn());
-            tensors.weight(shared + "gate_weight", 1, spec.hidden());
+            // The models that weigh their shared expert have gated MLPs; those without a gate are NemotronH's kind.
+            if (spec.gated()) {
+                tensors.weight(shared + "gate_weight", 1, spec.hidden());
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ final class MambaForwardTest {
         String two = "\"d_model\": 8, \"n_layer\": 1, \"vocab_size\": 24, \"pad_vocab_size_multiple\": 1, ";
         String heads = two + "\"attn_layer_idx\": [0], \"attn_cfg\": {\"causal\": true, \"head_dim\": 4, ";
         return Stream.of(
-                arguments("Mamba-1", two + "\"ssm_cfg\": {\"d_state\": 4}", 3, """
+                arguments("Mamba-1", two + "\"ssm_cfg\": {\"d_state\": 4, \"dt_rank\": 2}", 3, """
                         A_log 16 4;D 16;in_proj.weight 32 8;conv1d.weight 16 1 4;conv1d.bias 16;x_proj.weight 10 16
                         dt_proj.weight 16 2;dt_proj.bias 16;out_proj.weight 8 16"""),
                 arguments(

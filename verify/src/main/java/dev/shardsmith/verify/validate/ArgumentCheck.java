@@ -12,6 +12,9 @@ import java.util.Optional;
 /** Compares the saved arguments with the weights. */
 final class ArgumentCheck {
     /** Without one of these in the checkpoint, a run that loads it stops. */
+    /** What makes the options right where they promise biases that the weights lack. */
+    static final String WITHOUT_BIASES = "convert --set add_bias_linear=False";
+
     private static final List<String> REQUIRED = List.of("num_layers", "hidden_size", "num_attention_heads");
     /** Arguments that older releases did not have; the values of that time are taken. */
     private static final List<String> CONSTANTS = List.of("mamba_state_dim", "mamba_head_dim", "mamba_num_groups");

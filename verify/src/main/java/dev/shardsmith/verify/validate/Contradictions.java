@@ -57,10 +57,15 @@ public record Contradictions(List<Finding> findings) {
         return findings.stream().filter(Contradictions::prevents).findFirst();
     }
 
-    /** The others, of options that are there. */
+    /**
+     * The others, of options that are there. Biases that are not stored add nothing: whatever the options promise, the layers run as
+     * they are, such as those of a model whose attention alone has biases, for which Megatron has no option.
+     */
     public List<Finding> doubts() {
         return findings.stream()
-                .filter(finding -> !prevents(finding) && !finding.code().equals("args.missing"))
+                .filter(finding -> !prevents(finding)
+                        && !finding.code().equals("args.missing")
+                        && !finding.fix().equals(ArgumentCheck.WITHOUT_BIASES))
                 .toList();
     }
 

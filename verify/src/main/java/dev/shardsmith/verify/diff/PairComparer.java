@@ -26,6 +26,7 @@ final class PairComparer {
     private final TensorReading right;
     private final Comparers comparers;
     private final AtomicBoolean foundDifference = new AtomicBoolean();
+    private final SpanMaxima maxima = new SpanMaxima();
 
     PairComparer(TensorReading left, TensorReading right, Comparers comparers) {
         this.left = left;
@@ -119,6 +120,7 @@ final class PairComparer {
         ByteBuffer a = left.buffer(reader, 0);
         ByteBuffer b = cut.buffer(reader, 1);
         TensorComparison result = new TensorComparison();
+        maxima.startWith(result);
         Optional<BlockComparer> comparer = comparers.take(left.dtype(), right.dtype());
         long end = Math.min(left.grid().blocks(), (span + 1) * SPAN);
         for (long block = span * SPAN; block < end; block++) {
@@ -127,6 +129,7 @@ final class PairComparer {
             compare(comparer, a, b, left.grid().firstElement(block), result);
         }
         finish(comparer, result);
+        maxima.add(result);
         return result;
     }
 

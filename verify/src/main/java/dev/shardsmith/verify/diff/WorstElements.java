@@ -5,9 +5,12 @@ import java.util.List;
 
 /** The few worst elements seen so far, worst first; of equally bad ones those with the lowest index. */
 final class WorstElements {
+    /** Below any difference. */
+    static final double NO_THRESHOLD = -1;
+
     private final int limit;
     private List<WorstElement> worst = new ArrayList<>(0);
-    private double threshold = -1;
+    private double threshold = NO_THRESHOLD;
 
     WorstElements(int limit) {
         this.limit = limit;
@@ -16,6 +19,11 @@ final class WorstElements {
     /** The difference that an element needs to exceed to be taken. Elements come in ascending order of their index. */
     double threshold() {
         return threshold;
+    }
+
+    /** Takes no element that differs less. Nothing was added yet. */
+    void requireAtLeast(double difference) {
+        threshold = difference < 0 ? NO_THRESHOLD : Math.nextDown(difference);
     }
 
     void add(WorstElement element) {

@@ -6,6 +6,7 @@ import dev.shardsmith.reshard.pattern.HybridPattern;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -21,7 +22,7 @@ import java.util.regex.Pattern;
  */
 public record NemotronLayers(String main, String prediction, int depths) {
     /** What a config that does not say otherwise predicts with. */
-    private static final List<String> USUAL_PREDICTION = List.of("full_attention", "moe");
+    private static final String USUAL_PREDICTION = "*E";
 
     /** More blocks than any model has; a config may claim any number. */
     private static final int MOST_DEPTHS = 1000;
@@ -43,15 +44,12 @@ public record NemotronLayers(String main, String prediction, int depths) {
      *     or there are more prediction blocks than any model has
      */
     public static NemotronLayers of(Map<String, Object> config, Set<String> names) throws CheckpointException {
-        String main = symbols(config, "hybrid_override_pattern", "layers_block_type");
-        if (main.isEmpty()
-                && !config.containsKey("hybrid_override_pattern")
-                && !(config.get("layers_block_type") instanceof List<?>)) {
-            throw CheckpointException.of(
-                    Kind.INCOMPLETE,
-                    "config.json",
-                    "it has neither hybrid_override_pattern nor layers_block_type, so the kinds of layers are not known");
-        }
+        String main = symbols(config, "hybrid_override_pattern", "layers_block_type")
+                .orElseThrow(() -> CheckpointException.of(
+                        Kind.INCOMPLETE,
+                        "config.json",
+                        "it has neither hybrid_override_pattern nor layers_block_type, so the kinds of layers are not"
+                                + " known"));
         int last = -1;
         for (String name : names) {
             Matcher layer = PREDICTION_LAYER.matcher(name);
@@ -62,10 +60,9 @@ public record NemotronLayers(String main, String prediction, int depths) {
         if (last < 0) {
             return new NemotronLayers(main, "", 0);
         }
-        String prediction = symbols(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
-        if (prediction.isEmpty()) {
-            prediction = symbols(USUAL_PREDICTION);
-        }
+        String prediction = symbols(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type")
+                .filter(given -> !given.isEmpty())
+                .orElse(USUAL_PREDICTION);
         long depths =
                 Math.max(AttentionSizes.number(config, "num_nextn_predict_layers", 1), last / prediction.length() + 1L);
         if (depths > MOST_DEPTHS) {
@@ -78,11 +75,13 @@ public record NemotronLayers(String main, String prediction, int depths) {
         return new NemotronLayers(main, prediction, (int) depths);
     }
 
-    private static String symbols(Map<String, Object> config, String pattern, String list) throws CheckpointException {
+    /** The symbols that one of these options gives; empty if neither is one of its type. */
+    private static Optional<String> symbols(Map<String, Object> config, String pattern, String list)
+            throws CheckpointException {
         if (config.get(pattern) instanceof String text) {
-            return text.replace("|", "");
+            return Optional.of(text.replace("|", ""));
         }
-        return config.get(list) instanceof List<?> types ? symbols(types) : "";
+        return config.get(list) instanceof List<?> types ? Optional.of(symbols(types)) : Optional.empty();
     }
 
     private static String symbols(List<?> types) throws CheckpointException {

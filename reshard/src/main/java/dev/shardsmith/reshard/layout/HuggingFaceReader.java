@@ -64,7 +64,6 @@ final class HuggingFaceReader {
         }
         weights = WeightFiles.open(pool, location.weights(), options.trailingBytes());
         weights.describe(view);
-        view.stored(weights.shapes());
         checkIndex();
         String type = String.valueOf(config.get("model_type"));
         view.description(location.explanation()
@@ -72,6 +71,7 @@ final class HuggingFaceReader {
         switch (type) {
             case "nemotron_h" -> nemotron();
             case "mamba", "mamba2" -> {
+                view.stored(weights.shapes());
                 checkGaps(HuggingFaceKinds.of(config));
                 return MambaReader.readHuggingFace(view, config, weights, options.rules());
             }
@@ -137,7 +137,9 @@ final class HuggingFaceReader {
         checkGaps(layers.main());
         Optional<AttentionSizes> attention = AttentionSizes.of(config);
         List<String> unknown = new ArrayList<>();
-        Map<String, Shape> shapes = names.megatron(weights.shapes(), unknown);
+        Map<String, Shape> stored = weights.shapes();
+        view.stored(stored);
+        Map<String, Shape> shapes = names.megatron(stored, unknown);
         if (Boolean.TRUE.equals(config.get("tie_word_embeddings")) && shapes.containsKey("output_layer.weight")) {
             view.addWarning(
                     "config.json ties the head to the embedding, but there is an lm_head.weight: it is taken for a head"

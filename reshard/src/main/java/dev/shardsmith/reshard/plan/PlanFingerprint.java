@@ -25,8 +25,8 @@ import java.util.Optional;
  * variable length after its length, so that no two plans give the same bytes.
  */
 final class PlanFingerprint {
-    /** Generated data tell their seed and kind apart in their first bytes. */
-    private static final int LARGEST_INLINE = 64 << 10;
+    /** So much counts of data too large to be written along: generated ones tell their seed and kind apart there. */
+    private static final int BEGINNING = 64 << 10;
 
     private static final int IN_FILE = 0;
     private static final int INLINE = 1;
@@ -173,7 +173,7 @@ final class PlanFingerprint {
         if (known == null) {
             put(source.size());
             boolean whole = source.size() <= PlanWriter.LARGEST_INLINE;
-            put(source.readBytes(0, whole ? (int) source.size() : LARGEST_INLINE));
+            put(source.readBytes(0, whole ? (int) source.size() : BEGINNING));
         }
     }
 

@@ -42,6 +42,23 @@ public final class WarmUp {
             lines.add(new String[] {"inspect", dist});
             lines.add(new String[] {"inspect", folder});
             lines.add(new String[] {"diff", sample, merged});
+            for (String seed : List.of("1", "2")) {
+                lines.add(new String[] {
+                    "sample",
+                    words[1] + "/seed" + seed,
+                    "--pattern",
+                    "M-M*",
+                    "--hidden",
+                    "64",
+                    "--heads",
+                    "2",
+                    "--vocab",
+                    "64",
+                    "--seed",
+                    seed
+                });
+            }
+            lines.add(new String[] {"diff", words[1] + "/seed1", words[1] + "/seed2"});
             lines.add(new String[] {"manifest", sample, "-o", words[1] + "/manifest"});
             lines.add(new String[] {"validate", sample});
             lines.add(new String[] {"scan", sample});

@@ -23,11 +23,18 @@ public final class CheckpointDiff {
     /** Up to this size one thread compares a tensor, side by side with others; larger ones are spread over the threads. */
     private static final long SMALL = 8L << 20;
 
+    /** Tensors that are compared at a time: while the last part of one is under way, the threads begin with the next. */
+    private static final int TENSORS = 2;
+
     private final DiffOptions options;
     private final LongConsumer progress;
     private final Comparers comparers;
 
-    /** A comparison; {@code progress} is told the bytes of each tensor of the left side that is done. */
+    /**
+     * A comparison.
+     *
+     * @param progress is told the bytes of each tensor of the left side that is done; by several threads
+     */
     public CheckpointDiff(DiffOptions options, LongConsumer progress) {
         this.options = options;
         this.progress = progress;
@@ -71,8 +78,10 @@ public final class CheckpointDiff {
         List<LogicalTensor> missing = compared.left().values().stream()
                 .filter(tensor -> options.compares(tensor.name()) && !partners.containsKey(tensor.name()))
                 .toList();
-        try (OrderedWork work = new OrderedWork(options.workers())) {
-            List<TensorDiff> both = tensorsOnBothSides(compared.left(), partners, work);
+        try (OrderedWork work = new OrderedWork(options.workers());
+                OrderedWork tensorWork = new OrderedWork(TENSORS)) {
+            List<TensorDiff> both = new ArrayList<>();
+            tensorWork.inOrder(onBothSides(compared.left(), partners, work).iterator(), both::addAll);
             List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
             FormDiff forms = FormDiff.of(left, right, options);
             List<TensorDiff> tensors =
@@ -92,9 +101,10 @@ public final class CheckpointDiff {
         }
     }
 
-    private List<TensorDiff> tensorsOnBothSides(
-            Map<String, LogicalTensor> left, Map<String, LogicalTensor> right, OrderedWork work) throws IOException {
-        List<TensorDiff> done = new ArrayList<>();
+    /** Comparisons of a large tensor each, or of all small ones between two large ones, in the order of the left side. */
+    private List<Callable<List<TensorDiff>>> onBothSides(
+            Map<String, LogicalTensor> left, Map<String, LogicalTensor> right, OrderedWork work) {
+        List<Callable<List<TensorDiff>>> comparisons = new ArrayList<>();
         List<Callable<TensorDiff>> small = new ArrayList<>();
         for (LogicalTensor tensor : left.values()) {
             LogicalTensor other = right.get(tensor.name());
@@ -102,23 +112,30 @@ public final class CheckpointDiff {
                 continue;
             }
             if (tensor.bytes() <= SMALL && other.bytes() <= SMALL) {
-                small.add(() -> TensorPair.of(tensor, other, options, comparers).compareHere());
+                small.add(() ->
+                        counted(TensorPair.of(tensor, other, options, comparers).compareHere()));
             } else {
-                take(small, done, work);
-                done.add(TensorPair.of(tensor, other, options, comparers).compareOn(work));
-                progress.accept(tensor.bytes());
+                comparisons.add(allOf(small, work));
+                small = new ArrayList<>();
+                comparisons.add(() -> List.of(
+                        counted(TensorPair.of(tensor, other, options, comparers).compareOn(work))));
             }
         }
-        take(small, done, work);
-        return done;
+        comparisons.add(allOf(small, work));
+        return comparisons;
     }
 
-    private void take(List<Callable<TensorDiff>> small, List<TensorDiff> done, OrderedWork work) throws IOException {
-        work.inOrder(small.iterator(), diff -> {
-            done.add(diff);
-            progress.accept(diff.either().bytes());
-        });
-        small.clear();
+    private static Callable<List<TensorDiff>> allOf(List<Callable<TensorDiff>> small, OrderedWork work) {
+        return () -> {
+            List<TensorDiff> done = new ArrayList<>();
+            work.inOrder(small.iterator(), done::add);
+            return done;
+        };
+    }
+
+    private TensorDiff counted(TensorDiff diff) {
+        progress.accept(diff.either().bytes());
+        return diff;
     }
 
     private List<String> ignored(ModelView left, ModelView right, ComparedTensors compared) {

@@ -13,10 +13,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * <p>Safe for use by several threads: each takes one, and gives it back.
  */
 final class Comparers {
-    private record Types(DType left, DType right) {}
-
     private final Tolerance tolerance;
-    private final Map<Types, Queue<BlockComparer>> idle = new ConcurrentHashMap<>();
+    private final Map<DType, Map<DType, Queue<BlockComparer>>> idle = new ConcurrentHashMap<>();
 
     Comparers(Tolerance tolerance) {
         this.tolerance = tolerance;
@@ -24,14 +22,17 @@ final class Comparers {
 
     /** A comparer that the caller alone has; empty if the bits alone of these types can be compared. */
     Optional<BlockComparer> take(DType left, DType right) {
-        Queue<BlockComparer> queue =
-                idle.computeIfAbsent(new Types(left, right), none -> new ConcurrentLinkedQueue<>());
-        BlockComparer kept = queue.poll();
+        BlockComparer kept = idle(left, right).poll();
         return kept == null ? BlockComparer.of(left, right, tolerance) : Optional.of(kept);
     }
 
     /** Gives back a comparer that was drained. One that failed half-way is not to be given back. */
     void giveBack(BlockComparer comparer) {
-        idle.get(new Types(comparer.leftType(), comparer.rightType())).add(comparer);
+        idle(comparer.leftType(), comparer.rightType()).add(comparer);
+    }
+
+    private Queue<BlockComparer> idle(DType left, DType right) {
+        return idle.computeIfAbsent(left, none -> new ConcurrentHashMap<>())
+                .computeIfAbsent(right, none -> new ConcurrentLinkedQueue<>());
     }
 }

@@ -57,6 +57,11 @@ final class DecodedFloats implements FloatLoader {
         FloatChunk.take(longs, 0, chunk.words);
     }
 
+    @Override
+    public void widen(FloatChunk chunk) {
+        chunk.widen(decoded);
+    }
+
     private static void clearNegativeZeros(int[] bits) {
         for (int i = 0; i < FloatChunk.VALUES; i++) {
             int magnitude = bits[i] << 1;

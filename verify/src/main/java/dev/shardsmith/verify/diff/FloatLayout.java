@@ -6,8 +6,7 @@ import java.util.Optional;
 /**
  * How a floating-point type lies in words of 64 bits, so that whole arrays of words can be worked on.
  *
- * <p>A word holds two values or four. A value's bits at the top of a word, shifted right by the difference in the width of
- * the exponents, are those of a {@code double}: the value divided by a power of two, exactly, subnormals included.
+ * <p>A word holds two values or four.
  */
 enum FloatLayout {
     BRAIN(16, 8),
@@ -16,15 +15,6 @@ enum FloatLayout {
 
     /** Bits of one value. */
     final int bits;
-
-    /** How far to the right the exponent of a {@code double} lies. */
-    final int shift;
-
-    /** The bits of a {@code double} that are set from a value. */
-    final long mask;
-
-    /** What the shifted value has to be multiplied by. */
-    final double scale;
 
     /** The exponent of each value of a word. */
     final long exponents;
@@ -38,10 +28,6 @@ enum FloatLayout {
     FloatLayout(int bits, int exponentBits) {
         int mantissaBits = bits - 1 - exponentBits;
         this.bits = bits;
-        this.shift = 11 - exponentBits;
-        this.mask = Long.MIN_VALUE | (((1L << (bits - 1)) - 1) << (64 - bits)) >>> shift;
-        // The bias of a double's exponent is 1023.
-        this.scale = Math.scalb(1.0, 1023 - ((1 << (exponentBits - 1)) - 1));
         this.exponents = inEach(((1L << exponentBits) - 1) << mantissaBits);
         this.exponentUnits = inEach(1L << mantissaBits);
         this.signs = inEach(1L << (bits - 1));
@@ -59,6 +45,15 @@ enum FloatLayout {
         };
     }
 
+    /** The value of each code; empty if there are too many codes. */
+    Optional<double[]> table() {
+        return switch (this) {
+            case BRAIN -> Optional.of(CodeValues.brain());
+            case HALF -> Optional.of(CodeValues.half());
+            case SINGLE -> Optional.empty();
+        };
+    }
+
     /** Values in one word. */
     int perWord() {
         return Long.SIZE / bits;
@@ -67,16 +62,6 @@ enum FloatLayout {
     /** Rows of words that hold a chunk of values. */
     int wordRows() {
         return FloatChunk.VALUES / perWord() / FloatChunk.ROW;
-    }
-
-    /** The row of doubles that holds the value at a position of a chunk. */
-    int row(int position) {
-        return position / perWord() / FloatChunk.ROW * perWord() + position % perWord();
-    }
-
-    /** The place of a value, which is that of its word, in its row. */
-    int column(int position) {
-        return position / perWord() % FloatChunk.ROW;
     }
 
     /** A number in each place of a word. */

@@ -11,6 +11,9 @@ interface FloatLoader {
     /** A chunk that it can fill. */
     FloatChunk newChunk();
 
-    /** Loads {@code count} values from element {@code first} of a block on, a multiple of a whole chunk. */
+    /** Loads the words of {@code count} values from element {@code first} of a block on, a multiple of a whole chunk. */
     void load(ByteBuffer block, int first, int count, FloatChunk chunk);
+
+    /** Makes doubles of the values that were loaded last. */
+    void widen(FloatChunk chunk);
 }

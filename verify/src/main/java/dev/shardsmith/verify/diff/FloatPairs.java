@@ -3,9 +3,6 @@ package dev.shardsmith.verify.diff;
 import dev.shardsmith.verify.digest.ElementDecoder;
 import dev.shardsmith.verify.digest.ElementDecoder.Domain;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.nio.DoubleBuffer;
-import java.nio.LongBuffer;
 import java.util.Arrays;
 import java.util.Optional;
 
@@ -18,7 +15,12 @@ import java.util.Optional;
  */
 final class FloatPairs {
     private static final int ROW = FloatChunk.ROW;
-    private static final int VALUES = FloatChunk.VALUES;
+
+    /** No two values are farther apart than twice the larger magnitude: more allows no more. */
+    private static final double LARGEST_RELATIVE = 2;
+
+    /** Nor farther than twice the largest float. */
+    private static final double LARGEST_ABSOLUTE = 0x1p130;
 
     private final FloatLoader leftLoader;
     private final FloatLoader rightLoader;
@@ -37,11 +39,7 @@ final class FloatPairs {
     private final double[] figures = new double[ROW];
     private final double[] excess = new double[ROW];
     private final double[] noExcess = new double[ROW];
-    private final long[] signs = new long[ROW];
-    private final long[] negative = new long[ROW];
     private final long[][] steps;
-    private final DoubleBuffer doubles;
-    private final LongBuffer longs;
     private int counted;
     private long gathered;
 
@@ -62,9 +60,6 @@ final class FloatPairs {
         this.right = rightLoader.newChunk();
         this.ulps = new UlpCounts(layout);
         this.steps = new long[layout.wordRows()][];
-        ByteBuffer shared = ByteBuffer.allocate(ROW * Double.BYTES).order(ByteOrder.nativeOrder());
-        this.doubles = shared.asDoubleBuffer();
-        this.longs = shared.asLongBuffer();
     }
 
     /** The fast path for two types, whose sums go to {@code sums}; empty if not all of their values are floats. */
@@ -102,12 +97,12 @@ final class FloatPairs {
         if (!areFinite()) {
             return false;
         }
-        left.widen();
+        leftLoader.widen(left);
         if (areSame()) {
             sums.addSame(left.values);
             return true;
         }
-        right.widen();
+        rightLoader.widen(right);
         sums.add(left.values, right.values, squares);
         countDifferent();
         measure();
@@ -308,31 +303,27 @@ final class FloatPairs {
 
     /** Pairs that are farther apart than the tolerance allows, if it counts no units in the last place. */
     private long beyond() {
-        Arrays.fill(negative, 0);
+        Arrays.fill(figures, 0);
+        double relative = Math.min(tolerance.relative(), LARGEST_RELATIVE);
+        double absolute = Math.min(tolerance.absolute(), LARGEST_ABSOLUTE);
         for (int row = 0; row < left.values.length; row++) {
-            slack(left.values[row], right.values[row], tolerance.relative(), tolerance.absolute(), figures);
-            doubles.put(0, figures);
-            longs.get(0, signs);
-            addSigns(signs, negative);
+            countBeyond(left.values[row], right.values[row], relative, absolute, figures);
         }
-        long beyond = 0;
+        double beyond = 0;
         for (int i = 0; i < ROW; i++) {
-            beyond += negative[i];
+            beyond += figures[i];
         }
-        return beyond;
+        return (long) beyond;
     }
 
-    /** What the tolerance leaves; negative exactly where {@link Tolerance#allows} says no. */
-    private static void slack(double[] a, double[] b, double relative, double absolute, double[] out) {
+    /**
+     * Adds one wherever {@link Tolerance#allows} says no: what the tolerance leaves is negative exactly there. Scaled down it is
+     * above -1 and below 1, and not yet zero, since doubles whose difference is not zero are farther apart than that.
+     */
+    private static void countBeyond(double[] a, double[] b, double relative, double absolute, double[] counts) {
         for (int i = 0; i < ROW; i++) {
             double allowed = absolute + relative * Math.max(Math.abs(a[i]), Math.abs(b[i]));
-            out[i] = allowed - Math.abs(a[i] - b[i]);
-        }
-    }
-
-    private static void addSigns(long[] bits, long[] counts) {
-        for (int i = 0; i < ROW; i++) {
-            counts[i] += bits[i] >>> 63;
+            counts[i] -= Math.floor((allowed - Math.abs(a[i] - b[i])) * 0x1p-200);
         }
     }
 

@@ -42,23 +42,26 @@ final class LayerAlignment {
         }
     }
 
-    private final List<Part> leftParts;
-    private final Map<Part, Integer> places = new HashMap<>();
-    private final Map<Integer, List<Part>> rightLayers = new HashMap<>();
+    /**
+     * A part of the right side.
+     *
+     * @param leftLayer the layer of the left side that it is in
+     */
+    private record Counterpart(Part part, int leftLayer) {}
+
+    private final Map<Integer, List<Counterpart>> rightLayers = new HashMap<>();
     private final boolean moves;
     private final String finalNorm;
     private final String note;
 
     private LayerAlignment(List<Part> left, List<Part> right, String finalNorm, String note) {
-        this.leftParts = left;
         this.finalNorm = finalNorm;
         this.note = note;
         boolean elsewhere = false;
         for (int i = 0; i < right.size(); i++) {
-            places.put(right.get(i), i);
             rightLayers
                     .computeIfAbsent(right.get(i).layer(), none -> new ArrayList<>())
-                    .add(right.get(i));
+                    .add(new Counterpart(right.get(i), left.get(i).layer()));
             elsewhere |= right.get(i).layer() != left.get(i).layer();
         }
         this.moves = elsewhere;
@@ -149,8 +152,8 @@ final class LayerAlignment {
         }
         boolean ofMlp = MLP_PREFIXES.stream().anyMatch(name.suffix()::startsWith);
         return rightLayers.getOrDefault(name.layer().getAsInt(), List.of()).stream()
-                .filter(part -> part.alone() || part.feedsForward() == ofMlp)
+                .filter(found -> found.part().alone() || found.part().feedsForward() == ofMlp)
                 .findFirst()
-                .map(part -> "decoder.layers." + leftParts.get(places.get(part)).layer() + "." + name.suffix());
+                .map(found -> "decoder.layers." + found.leftLayer() + "." + name.suffix());
     }
 }

@@ -15,6 +15,18 @@ import java.util.Optional;
 
 /** The JSON document of a comparison. */
 final class DiffJson {
+    private static final List<String> FIGURES = List.of(
+            "values",
+            "different",
+            "beyondTolerance",
+            "nanMismatches",
+            "infinityMismatches",
+            "maxAbs",
+            "maxRel",
+            "maxUlp",
+            "rms",
+            "cosine");
+
     private DiffJson() {}
 
     static void write(JsonGenerator json, DiffResult result) throws IOException {
@@ -73,8 +85,14 @@ final class DiffJson {
         }
         side(json, "left", diff.left());
         side(json, "right", diff.right());
-        // Where all bits are the same no values were compared: the figures are those of no difference.
-        figures(json, diff, diff.comparison().orElseGet(TensorComparison::new));
+        if (diff.comparison().isPresent()) {
+            figures(json, diff, diff.comparison().get());
+        } else if (diff.status() == TensorDiff.Status.SAME || diff.status() == TensorDiff.Status.RENAMED) {
+            // All bits are the same, so no values were compared: the figures are those of no difference.
+            figures(json, diff, new TensorComparison());
+        } else {
+            noFigures(json);
+        }
         json.writeEndObject();
     }
 
@@ -85,6 +103,16 @@ final class DiffJson {
             JsonParts.shape(json, "shape", tensor.get().shape());
             json.writeEndObject();
         }
+    }
+
+    /** Of tensors that cannot be compared value by value: a figure would say that they had been. */
+    private static void noFigures(JsonGenerator json) throws IOException {
+        for (String figure : FIGURES) {
+            json.writeNullField(figure);
+        }
+        JsonParts.array(json, "ulpHistogram", new long[0]);
+        json.writeArrayFieldStart("worst");
+        json.writeEndArray();
     }
 
     private static void figures(JsonGenerator json, TensorDiff diff, TensorComparison figures) throws IOException {

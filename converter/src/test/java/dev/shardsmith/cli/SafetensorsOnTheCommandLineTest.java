@@ -67,6 +67,36 @@ class SafetensorsOnTheCommandLineTest {
         return target;
     }
 
+    /** A zero would say that they were compared. */
+    @Test
+    void figuresOfWhatCannotBeComparedByValueAreNull() throws IOException {
+        add("both", "F32", new byte[] {0, 0, 32, 64}, 1);
+        add("turned", "F32", new byte[8], 2, 1);
+        add("gone", "F32", new byte[12], 3);
+        String left = write(0);
+        Path before = Files.move(Path.of(left), folder.resolve("before.safetensors"));
+        header.removeAll();
+        data.reset();
+        add("both", "F32", new byte[] {0, 0, 32, 64}, 1);
+        add("turned", "F32", new byte[8], 1, 2);
+        add("come", "F32", new byte[20], 5);
+
+        JsonNode document =
+                CommandRun.of("diff", before.toString(), write(0), "--json").json();
+
+        assertThat(JsonSchema.named("diff").problems(document)).isEmpty();
+        for (JsonNode tensor : document.get("tensors")) {
+            boolean compared = tensor.get("name").asText().equals("both");
+            for (String figure : List.of("values", "different", "maxAbs", "maxRel", "maxUlp", "rms", "cosine")) {
+                assertThat(tensor.get(figure).isNull())
+                        .as("%s of %s", figure, tensor)
+                        .isEqualTo(!compared);
+            }
+            assertThat(tensor.get("worst")).isEmpty();
+        }
+        assertThat(document.get("counts").get("same").asInt()).isEqualTo(1);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"safetensors", "pt", "torch_dist"})
     void scalarsAndTensorsWithoutElementsGoEverywhere(String layout) throws IOException {

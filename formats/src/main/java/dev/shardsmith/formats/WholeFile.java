@@ -78,7 +78,7 @@ public final class WholeFile {
         if (isDevice()) {
             writeTo(path, content);
         } else {
-            make(file -> writeTo(file, content));
+            make(unfinished -> writeTo(unfinished, content));
         }
     }
 
@@ -104,8 +104,9 @@ public final class WholeFile {
         }
     }
 
-    private static void writeTo(Path file, Content content) throws IOException {
-        try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(file))) {
+    /** Writes to the file itself or to an unfinished one beside it: a failure tells the name that the user gave. */
+    private void writeTo(Path file, Content content) throws IOException {
+        try (OutputStream out = new BufferedOutputStream(new NamedOutput(path, Files.newOutputStream(file)))) {
             content.writeTo(out);
         }
     }

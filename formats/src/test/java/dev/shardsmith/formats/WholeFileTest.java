@@ -52,6 +52,18 @@ final class WholeFileTest {
     }
 
     @Test
+    void fullDiskIsReportedWithTheNameOfTheFile() {
+        Path full = Path.of("/dev/full");
+        Assumptions.assumeTrue(Files.exists(full));
+
+        assertThatThrownBy(() -> WholeFile.replacing(full).write(out -> out.write(1)))
+                .isInstanceOfSatisfying(CheckpointException.class, failure -> {
+                    assertThat(failure.kind()).isEqualTo(CheckpointException.Kind.ENVIRONMENT);
+                    assertThat(failure.where()).isEqualTo("/dev/full");
+                });
+    }
+
+    @Test
     void fileThatHasToStayStaysEvenIfItComesWhileTheNewOneIsWritten() throws IOException {
         Path file = folder.resolve("report");
         WholeFile report = WholeFile.of(file, WholeFile.Existing.KEEP);

@@ -171,7 +171,11 @@ final class UlpScale {
         if (above == 0 || above == table.length) {
             return above == 0 ? 0 : table.length - 1;
         }
-        return magnitude - table[above - 1] <= table[above] - magnitude ? above - 1 : above;
+        int below = above - 1;
+        int side = Double.compare(magnitude - table[below], table[above] - magnitude);
+        // In the middle a cast takes the even code; the type of powers of two alone has none to choose and goes up.
+        boolean up = side > 0 || side == 0 && (dtype == DType.F8_E8M0FNU || below % 2 != 0);
+        return up ? above : below;
     }
 
     /** The finite values of a small type that are not negative, ascending. */

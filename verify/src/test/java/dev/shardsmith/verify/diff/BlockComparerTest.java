@@ -447,6 +447,27 @@ class BlockComparerTest {
         });
     }
 
+    /** In the middle of two neighbours PyTorch's cast takes the even code, whether that is the lower or the upper one. */
+    @Test
+    void valuesInTheMiddleOfTwoCodesAreCastToTheEvenOne() {
+        float[] middles = {1.0625f, 1.1875f, -1.1875f, 0.0009765625f, 0.0029296875f};
+        byte[] codes = {0x38, 0x3a, (byte) 0xba, 0x00, 0x02};
+        TensorComparison e4m3 =
+                compare(DType.F32, floats(middles), DType.F8_E4M3FN, ByteBuffer.wrap(codes), 5, Tolerance.EXACT);
+        assertThat(e4m3.differing()).isEqualTo(5);
+        assertThat(e4m3.maxUlp()).isZero();
+
+        // As float16 against the type that is its upper byte.
+        TensorComparison e5m2 = compare(
+                DType.F8_E5M2,
+                ByteBuffer.wrap(new byte[] {0x3c, 0x3e, 0x3d}),
+                DType.F16,
+                shorts(0x3c80, 0x3d80, 0x3d80),
+                3,
+                Tolerance.EXACT);
+        assertThat(e5m2.ulpHistogram()).startsWith(2, 1, 0);
+    }
+
     @Test
     void rawBitsAreNotComparedByValue() {
         assertThat(BlockComparer.of(DType.BITS8, DType.BITS8, Tolerance.EXACT)).isEmpty();

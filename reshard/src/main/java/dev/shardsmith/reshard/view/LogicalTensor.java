@@ -5,6 +5,7 @@ import dev.shardsmith.formats.Shape;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Piece;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.util.List;
 
 /**
@@ -27,7 +28,8 @@ public final class LogicalTensor {
     private final String division;
     private final Pieces pieces;
     private final Pieces replicas;
-    private List<Piece> found;
+    /** What was found last, as long as somebody uses it: of a million tensors it would be most of the memory. */
+    private WeakReference<List<Piece>> found;
 
     private LogicalTensor(String name, DType dtype, Shape shape, String division, Pieces pieces, Pieces replicas) {
         this.name = name;
@@ -55,7 +57,7 @@ public final class LogicalTensor {
         return new LogicalTensor(name, dtype, shape, division, () -> first, () -> further);
     }
 
-    /** A tensor without replicas whose pieces are looked up when they are first asked for. */
+    /** A tensor without replicas whose pieces are looked up when they are asked for, once for all who use them at a time. */
     public static LogicalTensor lazy(String name, DType dtype, Shape shape, String division, Pieces pieces) {
         return new LogicalTensor(name, dtype, shape, division, pieces, List::of);
     }
@@ -92,10 +94,12 @@ public final class LogicalTensor {
 
     /** Views that together hold every element exactly once. */
     public synchronized List<Piece> pieces() throws IOException {
-        if (found == null) {
-            found = List.copyOf(pieces.find());
+        List<Piece> known = found == null ? null : found.get();
+        if (known == null) {
+            known = List.copyOf(pieces.find());
+            found = new WeakReference<>(known);
         }
-        return found;
+        return known;
     }
 
     /** Further views of elements that {@link #pieces} hold already; a sound checkpoint has equal bytes there. */

@@ -1,16 +1,10 @@
 package dev.shardsmith.verify.validate;
 
-import dev.shardsmith.reshard.family.MegatronName;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.OrderedWork;
 import dev.shardsmith.verify.digest.TensorStatistics;
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 
@@ -26,7 +20,7 @@ final class ValueCheck {
     private final ModelView view;
     private final boolean shiftedNorms;
     private final Findings findings;
-    private final Map<String, List<String>> equal = new LinkedHashMap<>();
+    private final RepeatedLayers repeated = new RepeatedLayers();
 
     /**
      * A check of all values.
@@ -45,7 +39,7 @@ final class ValueCheck {
         try (OrderedWork threads = new OrderedWork(workers)) {
             threads.<ValueSummary>inOrder(work.iterator(), this::take);
         }
-        repeatedLayers();
+        repeated.report(findings);
     }
 
     private void take(ValueSummary summary) {
@@ -150,32 +144,10 @@ final class ValueCheck {
     }
 
     private void remember(LogicalTensor tensor, ValueSummary summary, TensorStatistics statistics) {
-        MegatronName name = MegatronName.parse(tensor.name());
-        boolean telling = tensor.shape().rank() >= 2
+        if (tensor.shape().rank() >= 2
                 && tensor.shape().elements() > COMPARED_ELEMENTS
-                && statistics.min() < statistics.max();
-        if (telling && name.layer().isPresent()) {
-            String key = name.suffix() + " " + tensor.shape() + " " + summary.checksum() + " " + statistics.mean();
-            equal.computeIfAbsent(key, none -> new ArrayList<>()).add(tensor.name());
-        }
-    }
-
-    /** Layers of equal weights are what a wrong layer offset leaves behind. */
-    private void repeatedLayers() {
-        TreeSet<String> seen = new TreeSet<>();
-        for (List<String> names : equal.values()) {
-            if (names.size() > 1) {
-                List<Integer> layers = names.stream()
-                        .map(name -> MegatronName.parse(name).layer().getAsInt())
-                        .toList();
-                if (seen.add(layers.toString())) {
-                    findings.warning(
-                            "layers.repeated",
-                            names.get(1),
-                            "layers %s have the same weights, bit for bit".formatted(layers),
-                            "a stage may have been written in place of another");
-                }
-            }
+                && statistics.min() < statistics.max()) {
+            repeated.add(tensor, summary.checksum(), statistics.mean());
         }
     }
 

@@ -18,7 +18,7 @@ import java.util.zip.CRC32C;
 /** Reads one tensor block by block: statistics, a checksum, and its copies compared with it. */
 final class ValuePass {
     private final LogicalTensor tensor;
-    private final BlockReader reader = new BlockReader();
+    private final BlockReader reader = BlockReader.ofThisThread();
     private ByteBuffer other;
 
     ValuePass(LogicalTensor tensor) {

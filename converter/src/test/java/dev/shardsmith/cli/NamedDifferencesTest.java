@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -55,10 +56,10 @@ final class NamedDifferencesTest {
 
     @ParameterizedTest
     @CsvSource({
-        "nemotron_h_latent, megatron, ''",
-        "nemotron_h_bias, megatron, biases in the projections of Mamba layers;convolutions without a bias;biases in MLPs alone",
-        "nemotron_h_groups, megatron, norm_topk_prob false",
-        "nemotron_h_shared2, megatron, layer_norm_epsilon 0.001;mlp_hidden_act silu",
+        "nemotron_h_latent, megatron, time_step_min 0.001",
+        "nemotron_h_bias, megatron, time_step_min 0.001;biases in the projections of Mamba layers;convolutions without a bias;biases in MLPs alone",
+        "nemotron_h_groups, megatron, time_step_min 0.001;norm_topk_prob false",
+        "nemotron_h_shared2, megatron, layer_norm_epsilon 0.001;time_step_min 0.001;mlp_hidden_act silu",
         "mamba_untied, mamba_ssm, ''",
         "mamba_bias, mamba_ssm, ''",
         "mamba2_one_head, mamba_ssm, ''",
@@ -81,8 +82,43 @@ final class NamedDifferencesTest {
         }
         // A layer that Megatron cannot load as it is computes the same where it is run as it is.
         boolean loadable = name.equals("nemotron_h_bias");
-        assertThat(CommandRun.of("verify", source, target, "--device", "cpu").exit())
-                .isEqualTo(words.isEmpty() || loadable ? ExitCode.OK : ExitCode.NO);
+        // Layers are compared without the least time step, and the comparison names it too.
+        boolean named = words.stream().anyMatch(word -> word.startsWith("time_step_min"));
+        boolean same = loadable || words.size() == (named ? 1 : 0);
+        CommandRun verified = CommandRun.of("verify", source, target, "--device", "cpu");
+        assertThat(verified.exit()).isEqualTo(same ? ExitCode.OK : ExitCode.NO);
+        assertThat(verified.out().contains("without time_step_min 0.001")).isEqualTo(named);
+    }
+
+    /** What Megatron trained without a least time step is told of the one that a new config.json has by default; 0 is none. */
+    @Test
+    void theLeastTimeStepIsNamedWhereMegatronIsLeft() {
+        String source = TestData.path("hf-options", "nemotron_h_latent", "safetensors").toString();
+        String megatron = folder.resolve("megatron").toString();
+        CommandRun.of("convert", source, megatron, "--to", "megatron");
+
+        CommandRun left = CommandRun.of(
+                "convert", megatron, folder.resolve("new").toString(), "--to", "huggingface", "--json");
+        CommandRun kept = CommandRun.of(
+                "convert", source, folder.resolve("kept").toString(), "--to", "huggingface", "--json");
+
+        assertThat(notes(left))
+                .anySatisfy(note -> assertThat(note).contains("not the same in NemotronH: time_step_min 0.001"));
+        assertThat(kept.exit()).as(kept.err()).isEqualTo(ExitCode.OK);
+        assertThat(notes(kept)).noneSatisfy(note -> assertThat(note).contains("time_step"));
+    }
+
+    /** Steps without a least one compute the same in both, and a limit that transformers does not read is no difference. */
+    @Test
+    void noTimeStepIsNamedWhereThereIsNoLeastOne() throws IOException {
+        Path source = ConfigurationFolders.copy("hf-options/nemotron_h_latent", folder.resolve("source"));
+        ConfigurationFolders.set(source, "time_step_min", "0.0");
+        ConfigurationFolders.set(source, "time_step_limit", "[0.05, 0.3]");
+
+        CommandRun converted = CommandRun.of(
+                "convert", source.toString(), folder.resolve("target").toString(), "--to", "megatron", "--json");
+
+        assertThat(notes(converted)).noneSatisfy(note -> assertThat(note).contains("time_step"));
     }
 
     /** With what was named on the way there, the way back gives other logits; without, the same. */

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.shardsmith.testdata.TestData;
 import dev.shardsmith.verify.forward.NpyFile;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,9 +19,15 @@ final class StepFloorTest {
     Path folder;
 
     private double[] logits(String golden, String floor) throws IOException {
-        Path model = ConfigurationFolders.copy("hf/" + golden, folder.resolve("floor" + floor));
-        ConfigurationFolders.set(model, "time_step_min", floor);
-        Path logits = folder.resolve("logits" + floor + ".npy");
+        return logits(golden, Map.of("time_step_min", floor));
+    }
+
+    private double[] logits(String golden, Map<String, String> options) throws IOException {
+        Path model = ConfigurationFolders.copy("hf/" + golden, Files.createTempDirectory(folder, "model"));
+        for (Map.Entry<String, String> option : options.entrySet()) {
+            ConfigurationFolders.set(model, option.getKey(), option.getValue());
+        }
+        Path logits = folder.resolve(model.getFileName() + ".npy");
         CommandRun run = CommandRun.of(
                 "forward",
                 model.toString(),
@@ -42,6 +50,62 @@ final class StepFloorTest {
         assertThat(distance(logits(golden, "0.001"), expected)).isLessThan(1e-4);
         assertThat(distance(logits(golden, "0"), expected)).isLessThan(1e-4);
         assertThat(distance(logits(golden, "5"), expected)).isGreaterThan(1e-2);
+    }
+
+    /**
+     * Logits of transformers 5.17 with {@code time_step_min} 0.7 and {@code time_step_limit} [0.05, 0.3], in that class on the processor
+     * ({@code from_pretrained(folder, attn_implementation="eager")}): the limit changes nothing.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"nemotron_h_nomoe", "zamba2"})
+    void predictionsAreThoseOfTransformersWhateverTheLimit(String golden) throws IOException {
+        double[] plain = NpyFile.read(TestData.path("hf", golden, "logits_f32.npy")).values();
+        double[] floored =
+                NpyFile.read(TestData.path("hf", golden, "logits_steps_f32.npy")).values();
+        String limit = "[0.05, 0.3]";
+
+        assertThat(distance(floored, plain)).isGreaterThan(0.1);
+        assertThat(distance(logits(golden, Map.of("time_step_min", "0.7", "time_step_limit", limit)), floored))
+                .isLessThan(1e-5);
+        assertThat(distance(logits(golden, Map.of("time_step_min", "0.7")), floored))
+                .isLessThan(1e-5);
+        assertThat(distance(logits(golden, Map.of("time_step_limit", limit)), plain))
+                .isLessThan(1e-5);
+    }
+
+    @Test
+    void theOlderNameGoesFirstInNemotron() throws IOException {
+        double[] floored = NpyFile.read(TestData.path("hf", "nemotron_h_nomoe", "logits_steps_f32.npy"))
+                .values();
+        double[] plain =
+                NpyFile.read(TestData.path("hf", "zamba2", "logits_f32.npy")).values();
+        Map<String, String> both = Map.of("mamba_dt_min", "0.7", "time_step_min", "0.001");
+
+        assertThat(distance(logits("nemotron_h_nomoe", both), floored)).isLessThan(1e-5);
+        assertThat(distance(logits("zamba2", both), plain)).isLessThan(1e-5);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nemotron_h_nomoe", "zamba2"})
+    void aLimitThatIsNotReadMakesNoDifference(String golden) throws IOException {
+        Path limited = ConfigurationFolders.copy("hf/" + golden, folder.resolve("limited"));
+        ConfigurationFolders.set(limited, "time_step_limit", "[0.05, 0.3]");
+        String source = ConfigurationFolders.golden("hf/" + golden).toString();
+
+        CommandRun run = CommandRun.of("verify", source, limited.toString(), "--device", "cpu");
+
+        assertThat(run.exit()).as(run.out()).isEqualTo(ExitCode.OK);
+    }
+
+    @Test
+    void aLimitThatIsReadMakesOne() throws IOException {
+        Path limited = ConfigurationFolders.copy("hf/mamba2", folder.resolve("limited"));
+        ConfigurationFolders.set(limited, "time_step_limit", "[0.05, 0.3]");
+        String source = ConfigurationFolders.golden("hf/mamba2").toString();
+
+        CommandRun run = CommandRun.of("verify", source, limited.toString(), "--device", "cpu");
+
+        assertThat(run.exit()).as(run.out()).isEqualTo(ExitCode.NO);
     }
 
     @Test

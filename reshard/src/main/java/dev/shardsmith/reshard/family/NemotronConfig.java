@@ -185,6 +185,19 @@ public final class NemotronConfig {
         return obstacles;
     }
 
+    /**
+     * The least time step, to which transformers raises shorter ones; 0.001 where the config has none. The older of its two names goes
+     * first, and {@code time_step_limit} is not read.
+     */
+    static double leastTimeStep(Map<String, Object> config) {
+        for (String name : new String[] {"mamba_dt_min", "time_step_min"}) {
+            if (config.get(name) instanceof Number least) {
+                return least.doubleValue();
+            }
+        }
+        return 0.001;
+    }
+
     /** The activation of MLPs and experts. */
     static String activation(Map<String, Object> config) {
         return config.get("mlp_hidden_act") instanceof String name ? name : "relu2";

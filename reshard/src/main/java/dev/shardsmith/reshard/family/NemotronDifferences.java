@@ -5,12 +5,13 @@ import dev.shardsmith.reshard.state.MegatronArgs;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * What Megatron and transformers' NemotronH compute differently with the same weights.
  *
  * <p>Megatron's side is {@code megatron/core/ssm/mamba_mixer.py} and {@code megatron/core/transformer/moe/moe_utils.py}: the gated norm
- * takes an epsilon of 1e-5, time steps have no bounds, convolutions are four long and have a bias, projections of Mamba layers
+ * takes an epsilon of 1e-5, time steps have no bounds (transformers' have a least one, and no most), convolutions are four long and have a bias, projections of Mamba layers
  * have none, and the scores of chosen experts are normalised wherever there are several.
  */
 public final class NemotronDifferences {
@@ -55,9 +56,7 @@ public final class NemotronDifferences {
         if (config.get("layer_norm_epsilon") instanceof Number epsilon && epsilon.doubleValue() != GATED_NORM_EPSILON) {
             differences.add("layer_norm_epsilon " + epsilon + ": the gated norm of Megatron's Mamba layers takes 1e-5");
         }
-        TimeStepLimit.of(config)
-                .ifPresent(limit ->
-                        differences.add("time_step_limit " + limit + ": Megatron's time steps have no bounds"));
+        leastTimeStep(NemotronConfig.leastTimeStep(config)).ifPresent(differences::add);
         if (MegatronName.anyHas(shapes, "mixer.in_proj.bias")) {
             differences.add("biases in the projections of Mamba layers: Megatron's have none");
         }
@@ -68,6 +67,19 @@ public final class NemotronDifferences {
         if (convolution != 4) {
             differences.add("convolutions of " + convolution + " tokens: Megatron's have 4");
         }
+    }
+
+    /** What the least time step of transformers is for layers that Megatron runs without one, in words; empty if that is 0. */
+    private static Optional<String> leastTimeStep(double least) {
+        return least == 0
+                ? Optional.empty()
+                : Optional.of("time_step_min " + least
+                        + ": transformers raises shorter time steps of Mamba layers to it, Megatron's have no least");
+    }
+
+    /** What the least time step of a config that says nothing of it is for a Megatron model, in words. */
+    public static Optional<String> ofDefaultTimeStep(NemotronLayers layers) {
+        return layers.has('M') ? leastTimeStep(NemotronConfig.leastTimeStep(Map.of())) : Optional.empty();
     }
 
     /**

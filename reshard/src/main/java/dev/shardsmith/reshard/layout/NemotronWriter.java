@@ -59,8 +59,11 @@ final class NemotronWriter {
         if (!obstacles.isEmpty()) {
             throw refused("NemotronH has no equivalent of: " + String.join("; ", obstacles));
         }
-        NemotronDifferences.inNemotron(args, layers)
-                .forEach(difference -> layout.addNote("not the same in NemotronH: " + difference));
+        List<String> differences = NemotronDifferences.inNemotron(args, layers);
+        if (!keepsConfig()) {
+            NemotronDifferences.ofDefaultTimeStep(layers).ifPresent(differences::add);
+        }
+        differences.forEach(difference -> layout.addNote("not the same in NemotronH: " + difference));
         this.model = MegatronTarget.of(source, options, 1, false);
     }
 
@@ -106,8 +109,13 @@ final class NemotronWriter {
         layout.addFile(MegatronSidecar.image(source, sidecarEntries(), order, layout));
     }
 
+    /** True if the source has a config, which is then the target's too. */
+    private boolean keepsConfig() {
+        return source.layout() == ModelView.Layout.HUGGINGFACE && !source.config().isEmpty();
+    }
+
     private Map<String, Object> config(Map<String, Shape> shapes, boolean tied) {
-        if (source.layout() == ModelView.Layout.HUGGINGFACE && !source.config().isEmpty()) {
+        if (keepsConfig()) {
             Map<String, Object> config = ConfigDtype.updated(source.config(), options);
             if (config.containsKey("vocab_size") && shapes.containsKey(EMBEDDING)) {
                 config.put("vocab_size", shapes.get(EMBEDDING).size(0));

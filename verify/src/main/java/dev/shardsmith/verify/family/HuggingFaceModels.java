@@ -56,12 +56,12 @@ public final class HuggingFaceModels {
         String type = config.text("model_type").orElse("none");
         return switch (type) {
             case "mamba", "falcon_mamba", "mamba2" -> pure(type);
-            case "nemotron_h" -> nemotron().withStepFloor(stepFloor());
+            case "nemotron_h" -> nemotron().withStepFloor(stepFloor("mamba_dt_min", "time_step_min"));
             case "bamba" -> bamba();
             case "falcon_h1" -> falcon();
             case "granitemoehybrid" -> granite();
             case "jamba" -> jamba();
-            case "zamba2" -> zamba().withStepFloor(stepFloor());
+            case "zamba2" -> zamba().withStepFloor(stepFloor("time_step_min"));
             default ->
                 throw CheckpointException.of(
                         CheckpointException.Kind.UNSUPPORTED,
@@ -70,9 +70,12 @@ public final class HuggingFaceModels {
         };
     }
 
-    /** Transformers gives these two classes {@code time_step_min} as the least time step and no most, whatever else is set. */
-    private double stepFloor() {
-        return config.realOr(0.001, "time_step_min", "mamba_dt_min");
+    /**
+     * Transformers gives these two classes {@code time_step_min} as the least time step and no most: their {@code time_step_limit}
+     * is not read. NemotronH's older name of it goes first.
+     */
+    private double stepFloor(String... names) {
+        return config.realOr(0.001, names);
     }
 
     private String prefix() {
@@ -130,7 +133,8 @@ public final class HuggingFaceModels {
 
     private Mamba2Mixer mamba2(NamedWeights w, HuggingFaceParts.NormGroups normGroups, String heads, String state)
             throws CheckpointException {
-        return parts.mamba2(w, config.integer(heads), config.integer(state), normGroups);
+        return parts.mamba2(
+                w, config.integer(heads), config.integer(state), normGroups, HuggingFaceParts.StepBounds.LIMIT);
     }
 
     private LayeredModel nemotron() throws CheckpointException {

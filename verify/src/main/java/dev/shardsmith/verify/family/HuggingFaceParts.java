@@ -9,6 +9,7 @@ import dev.shardsmith.verify.forward.MlpMixer;
 import dev.shardsmith.verify.forward.Norm;
 import dev.shardsmith.verify.forward.PreNorm;
 import dev.shardsmith.verify.forward.Rotary;
+import dev.shardsmith.verify.forward.TimeStep;
 import dev.shardsmith.verify.forward.WeightSource;
 import java.util.List;
 import java.util.Optional;
@@ -27,6 +28,14 @@ record HuggingFaceParts(Settings config, int width) {
         ONE,
         /** Those of one group of B and C. */
         BY_GROUP
+    }
+
+    /** Which option bounds the time steps of a Mamba-2 mixer. */
+    enum StepBounds {
+        /** {@code time_step_limit}: the least and the most. */
+        LIMIT,
+        /** None in the layers; transformers gives the class a least time step, which is the model's. */
+        NONE
     }
 
     float epsilon() {
@@ -50,7 +59,8 @@ record HuggingFaceParts(Settings config, int width) {
         };
     }
 
-    Mamba2Mixer mamba2(NamedWeights w, int heads, int state, NormGroups normGroups) throws CheckpointException {
+    Mamba2Mixer mamba2(NamedWeights w, int heads, int state, NormGroups normGroups, StepBounds bounds)
+            throws CheckpointException {
         int inner = w.size("out_proj.weight", 1);
         // Where the option is absent, each class has a default of its own; the weights are as it says where it is
         // there.
@@ -71,9 +81,14 @@ record HuggingFaceParts(Settings config, int width) {
                 w.get("out_proj.weight"));
         int group = normGroups == NormGroups.ONE ? inner : inner / groups;
         boolean before = w.has("norm.weight") && config.flagOr(false, "mamba_norm_before_gate");
+        TimeStep step =
+                switch (bounds) {
+                    case LIMIT -> config.timeStep("time_step_limit");
+                    case NONE -> TimeStep.SOFTPLUS;
+                };
         return new Mamba2Mixer(
                 width,
-                new Mamba2Mixer.Options(headDim, state, config.timeStep("time_step_limit"), group, epsilon(), before),
+                new Mamba2Mixer.Options(headDim, state, step, group, epsilon(), before),
                 List.of(shard),
                 w.find("out_proj.bias"));
     }

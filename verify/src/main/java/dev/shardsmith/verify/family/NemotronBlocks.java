@@ -91,7 +91,8 @@ final class NemotronBlocks {
                                 w,
                                 config.integer("mamba_num_heads"),
                                 config.integer("ssm_state_size"),
-                                HuggingFaceParts.NormGroups.BY_GROUP)));
+                                HuggingFaceParts.NormGroups.BY_GROUP,
+                                HuggingFaceParts.StepBounds.NONE)));
             case '*' ->
                 new Block(
                         index,

@@ -89,7 +89,8 @@ final class ZambaBlocks {
                 w,
                 config.integer("n_mamba_heads"),
                 config.integer("mamba_d_state"),
-                HuggingFaceParts.NormGroups.BY_GROUP);
+                HuggingFaceParts.NormGroups.BY_GROUP,
+                HuggingFaceParts.StepBounds.NONE);
         Mamba2Mixer.Options o = mixer.options();
         return mixer.withOptions(new Mamba2Mixer.Options(
                 o.headDim(), o.state(), o.timeStep(), o.normGroup(), GATED_NORM_EPSILON, false));

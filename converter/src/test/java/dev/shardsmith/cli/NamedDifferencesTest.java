@@ -93,14 +93,15 @@ final class NamedDifferencesTest {
     /** What Megatron trained without a least time step is told of the one that a new config.json has by default; 0 is none. */
     @Test
     void theLeastTimeStepIsNamedWhereMegatronIsLeft() {
-        String source = TestData.path("hf-options", "nemotron_h_latent", "safetensors").toString();
+        String source =
+                TestData.path("hf-options", "nemotron_h_latent", "safetensors").toString();
         String megatron = folder.resolve("megatron").toString();
         CommandRun.of("convert", source, megatron, "--to", "megatron");
 
-        CommandRun left = CommandRun.of(
-                "convert", megatron, folder.resolve("new").toString(), "--to", "huggingface", "--json");
-        CommandRun kept = CommandRun.of(
-                "convert", source, folder.resolve("kept").toString(), "--to", "huggingface", "--json");
+        CommandRun left =
+                CommandRun.of("convert", megatron, folder.resolve("new").toString(), "--to", "huggingface", "--json");
+        CommandRun kept =
+                CommandRun.of("convert", source, folder.resolve("kept").toString(), "--to", "huggingface", "--json");
 
         assertThat(notes(left))
                 .anySatisfy(note -> assertThat(note).contains("not the same in NemotronH: time_step_min 0.001"));

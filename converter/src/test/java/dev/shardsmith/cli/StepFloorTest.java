@@ -59,9 +59,10 @@ final class StepFloorTest {
     @ParameterizedTest
     @ValueSource(strings = {"nemotron_h_nomoe", "zamba2"})
     void predictionsAreThoseOfTransformersWhateverTheLimit(String golden) throws IOException {
-        double[] plain = NpyFile.read(TestData.path("hf", golden, "logits_f32.npy")).values();
-        double[] floored =
-                NpyFile.read(TestData.path("hf", golden, "logits_steps_f32.npy")).values();
+        double[] plain =
+                NpyFile.read(TestData.path("hf", golden, "logits_f32.npy")).values();
+        double[] floored = NpyFile.read(TestData.path("hf", golden, "logits_steps_f32.npy"))
+                .values();
         String limit = "[0.05, 0.3]";
 
         assertThat(distance(floored, plain)).isGreaterThan(0.1);

@@ -111,7 +111,8 @@ final class NemotronWriter {
 
     /** True if the source has a config, which is then the target's too. */
     private boolean keepsConfig() {
-        return source.layout() == ModelView.Layout.HUGGINGFACE && !source.config().isEmpty();
+        return source.layout() == ModelView.Layout.HUGGINGFACE
+                && !source.config().isEmpty();
     }
 
     private Map<String, Object> config(Map<String, Shape> shapes, boolean tied) {

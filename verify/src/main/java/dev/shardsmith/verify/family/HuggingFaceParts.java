@@ -81,11 +81,10 @@ record HuggingFaceParts(Settings config, int width) {
                 w.get("out_proj.weight"));
         int group = normGroups == NormGroups.ONE ? inner : inner / groups;
         boolean before = w.has("norm.weight") && config.flagOr(false, "mamba_norm_before_gate");
-        TimeStep step =
-                switch (bounds) {
-                    case LIMIT -> config.timeStep("time_step_limit");
-                    case NONE -> TimeStep.SOFTPLUS;
-                };
+        TimeStep step = switch (bounds) {
+            case LIMIT -> config.timeStep("time_step_limit");
+            case NONE -> TimeStep.SOFTPLUS;
+        };
         return new Mamba2Mixer(
                 width,
                 new Mamba2Mixer.Options(headDim, state, step, group, epsilon(), before),

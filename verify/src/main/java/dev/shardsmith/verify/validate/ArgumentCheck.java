@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.reshard.pattern.ArgumentRemark;
 import dev.shardsmith.reshard.pattern.ArgumentValues;
 import dev.shardsmith.reshard.pattern.PatternArguments;
+import dev.shardsmith.verify.validate.Finding.Effect;
 import dev.shardsmith.verify.validate.WidthRelations.Violation;
 import java.util.List;
 import java.util.Map;
@@ -12,9 +13,6 @@ import java.util.Optional;
 /** Compares the saved arguments with the weights. */
 final class ArgumentCheck {
     /** Without one of these in the checkpoint, a run that loads it stops. */
-    /** What makes the options right where they promise biases that the weights lack. */
-    static final String WITHOUT_BIASES = "convert --set add_bias_linear=False";
-
     private static final List<String> REQUIRED = List.of("num_layers", "hidden_size", "num_attention_heads");
     /** Arguments that older releases did not have; the values of that time are taken. */
     private static final List<String> CONSTANTS = List.of("mamba_state_dim", "mamba_head_dim", "mamba_num_groups");
@@ -43,7 +41,8 @@ final class ArgumentCheck {
                         "the saved args have no %s, without which no run can load the checkpoint".formatted(field),
                         facts.containsKey(field)
                                 ? "--set " + field + "=" + facts.get(field).value()
-                                : "");
+                                : "",
+                        Effect.NONE);
             }
         }
         constants();
@@ -70,7 +69,8 @@ final class ArgumentCheck {
                     "shape.args",
                     violation.where(),
                     violation.message(),
-                    "correct " + String.join(" or ", violation.fields()) + " in the saved args with convert --set");
+                    "correct " + String.join(" or ", violation.fields()) + " in the saved args with convert --set",
+                    Effect.PREVENTS);
         }
         if (pattern.isPresent()) {
             for (ArgumentRemark remark : pattern.get().remarks()) {
@@ -140,8 +140,18 @@ final class ArgumentCheck {
         if (derived || LOOSE.contains(fact.field())) {
             findings.warning("args.weights", "args." + fact.field(), message, fix);
         } else {
-            findings.error("args.weights", "args." + fact.field(), message, fix);
+            findings.error("args.weights", "args." + fact.field(), message, fix, effect(fact));
         }
+    }
+
+    /**
+     * Biases that are promised but not stored add nothing: the layers run as they are, such as those of a model whose attention alone
+     * has biases, for which Megatron has no option.
+     */
+    private static Effect effect(Fact fact) {
+        boolean promised =
+                fact.field().equals("add_bias_linear") && fact.value().equals("False");
+        return promised ? Effect.NONE : Effect.DOUBT;
     }
 
     private boolean derived(String field) {

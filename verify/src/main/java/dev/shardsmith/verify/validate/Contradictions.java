@@ -7,6 +7,7 @@ import dev.shardsmith.reshard.state.MegatronArgs;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.claims.ConfigurationClaims;
 import dev.shardsmith.verify.claims.Contradiction;
+import dev.shardsmith.verify.validate.Finding.Effect;
 import dev.shardsmith.verify.validate.Finding.Severity;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -54,26 +55,16 @@ public record Contradictions(List<Finding> findings) {
 
     /** The first contradiction with which no forward pass can go by the options, if there is one. */
     public Optional<Finding> preventing() {
-        return findings.stream().filter(Contradictions::prevents).findFirst();
+        return with(Effect.PREVENTS).findFirst();
     }
 
-    /**
-     * The others, of options that are there. Biases that are not stored add nothing: whatever the options promise, the layers run as
-     * they are, such as those of a model whose attention alone has biases, for which Megatron has no option.
-     */
+    /** The contradictions with which a forward pass may be that of another model. */
     public List<Finding> doubts() {
-        return findings.stream()
-                .filter(finding -> !prevents(finding)
-                        && !finding.code().equals("args.missing")
-                        && !finding.fix().equals(ArgumentCheck.WITHOUT_BIASES))
-                .toList();
+        return with(Effect.DOUBT).toList();
     }
 
-    private static boolean prevents(Finding finding) {
-        boolean shapes = finding.code().equals("shape.args");
-        return shapes
-                || Stream.of(Contradiction.Kind.values())
-                        .anyMatch(kind -> kind.forbidsRunning() && code(kind).equals(finding.code()));
+    private Stream<Finding> with(Effect effect) {
+        return findings.stream().filter(finding -> finding.effect() == effect);
     }
 
     /** What {@code config.json} says, and the weights deny. */
@@ -86,7 +77,8 @@ public record Contradictions(List<Finding> findings) {
                     Severity.ERROR,
                     fields.isEmpty() ? CONFIG : CONFIG + ", " + fields,
                     contradiction.message(),
-                    ""));
+                    "",
+                    contradiction.kind().forbidsRunning() ? Effect.PREVENTS : Effect.DOUBT));
         }
         return all;
     }

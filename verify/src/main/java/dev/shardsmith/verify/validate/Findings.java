@@ -13,6 +13,10 @@ final class Findings {
         all.add(new Finding(code, Severity.ERROR, where, message, fix));
     }
 
+    void error(String code, String where, String message, String fix, Finding.Effect effect) {
+        all.add(new Finding(code, Severity.ERROR, where, message, fix, effect));
+    }
+
     void warning(String code, String where, String message, String fix) {
         all.add(new Finding(code, Severity.WARNING, where, message, fix));
     }

@@ -42,7 +42,8 @@ public final class DiffReport {
                 "diff",
                 wrong == 0
                         ? "No tensor differs"
-                        : wrong + " of " + result.tensors().size() + " tensors differ",
+                        : Amounts.count(wrong) + " of "
+                                + Amounts.count(result.tensors().size()) + " tensors differ",
                 wrong == 0 ? Tone.GOOD : Tone.BAD);
         report.subject("left", left.path() + ", " + left.layout().id() + ", " + left.parallelism());
         report.subject("right", right.path() + ", " + right.layout().id() + ", " + right.parallelism());
@@ -124,6 +125,9 @@ public final class DiffReport {
         details.add(new Fact("cosine", String.valueOf(comparison.cosine())));
         if (comparison.nanMismatches() > 0) {
             details.add(new Fact("NaN on one side", String.valueOf(comparison.nanMismatches())));
+        }
+        if (comparison.infinityMismatches() > 0) {
+            details.add(new Fact("infinite on one side", String.valueOf(comparison.infinityMismatches())));
         }
         for (WorstElement worst : comparison.worst()) {
             long element = worst.index() / ValuesPerElement.of(diff.either().dtype());

@@ -14,6 +14,7 @@ import dev.shardsmith.verify.validate.LaunchRow;
 import dev.shardsmith.verify.validate.LayerRow;
 import dev.shardsmith.verify.validate.Validation;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -40,7 +41,10 @@ public final class ValidateReport {
         validation.saved().ifPresent(pattern -> report.fact("saved pattern", pattern));
         validation.given().ifPresent(pattern -> report.fact("given pattern", pattern));
         validation.inferred().ifPresent(pattern -> report.fact("pattern of the weights", pattern));
-        validation.findings().forEach(finding -> report.finding(finding(finding)));
+        validation.findings().stream()
+                .map(ValidateReport::finding)
+                .sorted(Comparator.comparing(ReportDocument.Finding::severity))
+                .forEach(report::finding);
         if (!validation.layers().isEmpty()) {
             report.layers(layers(validation.layers()));
         }
@@ -75,7 +79,7 @@ public final class ValidateReport {
                     wrong ? Double.POSITIVE_INFINITY : 0,
                     note));
         }
-        return new LayerMap("against the pattern", Scale.DIFFERENCE, kinds, cells);
+        return new LayerMap("whether the pattern says what the weights are", Scale.DIFFERENCE, kinds, cells);
     }
 
     private static StateTable launch(List<LaunchRow> rows) {

@@ -20,6 +20,9 @@ import java.util.Optional;
 
 /** The report of a forward check of two checkpoints. */
 public final class VerifyReport {
+    /** What the parts of a multi-token-prediction depth have before their kind. */
+    private static final String PREDICTION = "mtp ";
+
     private VerifyReport() {}
 
     /**
@@ -119,8 +122,9 @@ public final class VerifyReport {
             if (row.layer().isEmpty()) {
                 continue;
             }
-            String symbol = symbol(row.kind());
-            kinds.put(symbol, row.kind());
+            String kind = row.kind().startsWith(PREDICTION) ? row.kind().substring(PREDICTION.length()) : row.kind();
+            String symbol = symbol(kind);
+            kinds.putIfAbsent(symbol, kind);
             cells.add(new LayerCell(
                     row.index(),
                     String.valueOf(row.layer().get()),

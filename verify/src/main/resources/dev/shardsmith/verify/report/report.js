@@ -4,6 +4,11 @@
   const byId = id => document.getElementById(id);
   const SVG = 'http://www.w3.org/2000/svg';
   const STEPS = 6;
+  /** Figures of a layer that are drawn at once; each histogram is dozens of elements. */
+  const PLOTS = 48;
+  const BARS = 64;
+  /** Rows that go on paper, some forty pages. */
+  const PAPER_ROWS = 2000;
 
   function element(tag, properties = {}, ...children) {
     const made = document.createElement(tag);
@@ -23,6 +28,33 @@
 
   function show(id) { byId(id).hidden = false; }
 
+  const grouped = count => count.toLocaleString('en-US');
+
+  /** Text that may break after the separators of paths and names, without characters that copying would take along. */
+  function breakable(tag, properties, text) {
+    const made = element(tag, properties);
+    text.split(/(?<=[._/])/).forEach((part, i) => made.append(...(i === 0 ? [part] : [document.createElement('wbr'), part])));
+    return made;
+  }
+
+  /** Appends what a list is shown as, so many at a time, and a button for more below it. */
+  function inPortions(into, items, portion, what, append) {
+    const more = element('button', {type: 'button', className: 'more'});
+    const onPaper = element('p', {className: 'paper'});
+    const foot = element('div', {className: 'foot'}, more, onPaper);
+    let at = 0;
+    const next = () => {
+      for (const item of items.slice(at, at + portion)) append(item);
+      at = Math.min(items.length, at + portion);
+      if (at === items.length) foot.remove();
+      onPaper.textContent = `${grouped(at)} of ${grouped(items.length)} ${what} are shown.`;
+      more.textContent = `Show ${grouped(Math.min(portion, items.length - at))} more of ${grouped(items.length)} ${what}`;
+    };
+    more.addEventListener('click', next);
+    into.after(foot);
+    next();
+  }
+
   function bytes(count) {
     const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
     let unit = 0;
@@ -41,7 +73,10 @@
   }
 
   const formatted = (value, unit) => unit === 'bytes' ? bytes(value)
-    : unit === 'count' && typeof value === 'number' ? value.toLocaleString('en-US') : number(value);
+    : unit === 'count' && typeof value === 'number' ? grouped(value) : number(value);
+
+  /** As formatted, and short enough for a column. */
+  const brief = (value, unit) => unit === 'count' && value >= 1e6 ? value.toExponential(3) : formatted(value, unit);
 
   // ---- head, summary, findings
 
@@ -49,7 +84,7 @@
   byId('verdict').textContent = data.verdict;
   byId('verdict').className = 'tone-' + data.tone;
   for (const [label, value] of data.subjects) {
-    byId('subjects').append(element('dt', {textContent: label}), element('dd', {textContent: value}));
+    byId('subjects').append(element('dt', {textContent: label}), breakable('dd', {}, value));
   }
   for (const [label, value] of data.facts) {
     byId('facts').append(element('div', {}, element('dt', {textContent: label}), element('dd', {textContent: value})));
@@ -79,7 +114,7 @@
 
   function histogram(histogramData, label) {
     const [min, max, counts] = histogramData;
-    const width = 320, height = 96, floor = 78;
+    const width = 320, height = 96, floor = 76;
     const most = Math.max(1, ...counts);
     const picture = shape('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img',
       'aria-label': `Histogram of ${label}: from ${number(min)} to ${number(max)}`});
@@ -87,7 +122,10 @@
     counts.forEach((count, i) => {
       if (count <= 0) return;
       const tall = Math.max(1, count / most * (floor - 4));
-      picture.append(shape('rect', {x: i * step + .5, y: floor - tall, width: Math.max(1, step - 1), height: tall}));
+      const bar = shape('rect', {x: i * step + .5, y: floor - tall, width: Math.max(1, step - 1), height: tall});
+      const from = min + (max - min) * i / counts.length, to = min + (max - min) * (i + 1) / counts.length;
+      bar.append(shape('title', {}, `${number(from)} to ${number(to)}: ${grouped(count)}`));
+      picture.append(bar);
     });
     picture.append(shape('line', {class: 'base', x1: 0, x2: width, y1: floor + .5, y2: floor + .5}));
     if (min < 0 && max > 0) {
@@ -108,22 +146,32 @@
     const positive = sizes.filter(value => value > 0 && Number.isFinite(value));
     const low = Math.min(...positive), high = Math.max(...positive);
     const letter = scale === 'difference' ? 'd' : 's';
+    const colour = step => step === 'x' ? 'dx' : letter + step;
     const stepOf = value => !(value > 0) ? 0
+      : value === Infinity ? 'x'
       : high === low ? STEPS - 1
       : 1 + Math.min(STEPS - 2, Math.floor(Math.log(value / low) / Math.log(high / low) * (STEPS - 1)));
     show('layers');
-    byId('layers-hint').textContent = 'One cell a layer, in order. Colour: ' + metric
-      + `. Choose a layer to see ${byLayer.size > 0 ? 'its tensors' : 'what is said of it'}; arrow keys move between layers.`;
+    byId('layers-hint').textContent = `One cell a layer, in order. Colour: ${metric}. `;
+    byId('layers-hint').append(element('span', {className: 'screen',
+      textContent: `Choose a layer to see ${byLayer.size > 0 ? 'its tensors' : 'what is said of it'}; arrow keys move between layers.`}));
+    const without = scale === 'difference' ? 'differs, but not by a number' : 'not finite';
+    const none = scale === 'difference' ? 'no difference' : 'zero or not known';
+    const figure = (cell, size) => cell.value === null ? metric + ' not known'
+      : scale === 'difference' && size === 0 ? none
+      : size === Infinity ? without
+      : `${metric} ${number(cell.value)}`;
     const buttons = cells.map((cell, i) => {
       const kind = kinds.findIndex(known => known[0] === cell.symbol);
       const button = element('button', {type: 'button',
-        className: `cell ${letter}${stepOf(sizes[i])} k${kind < 0 ? 4 : Math.min(4, kind)}`, tabIndex: i === 0 ? 0 : -1},
-        element('b', {textContent: cell.symbol}), element('span', {textContent: cell.label}));
-      const value = cell.value === null ? 'not known' : number(cell.value);
+        className: `cell ${colour(stepOf(sizes[i]))} k${kind < 0 ? 4 : Math.min(4, kind)}`, tabIndex: i === 0 ? 0 : -1},
+        element('b', {textContent: cell.symbol, 'aria-hidden': 'true'}),
+        element('span', {textContent: cell.label, 'aria-hidden': 'true'}));
       button.setAttribute('aria-pressed', 'false');
-      button.setAttribute('aria-label', `Layer ${cell.label}, ${kind < 0 ? cell.symbol : kinds[kind][1]}: ${metric} ${value}`
-        + (cell.note ? ', ' + cell.note : ''));
-      button.title = button.getAttribute('aria-label');
+      const said = `Layer ${cell.label}, ${kind < 0 ? cell.symbol : kinds[kind][1]}: ${figure(cell, sizes[i])}`
+        + (cell.note ? ', ' + cell.note : '');
+      button.append(element('span', {className: 'unseen', textContent: said}));
+      button.title = said;
       button.addEventListener('click', () => choose(i));
       return button;
     });
@@ -140,19 +188,27 @@
       to.focus();
     });
     const legend = byId('legend');
+    const swatch = (step, text) => element('span', {className: 'scale'}, element('i', {className: colour(step)}), text);
     if (positive.length > 0 && low === high) {
-      legend.append(element('span', {className: 'scale'}, element('i', {className: letter + (STEPS - 1)}), number(high) + ' ' + metric));
+      legend.append(swatch(STEPS - 1, number(high) + ' ' + metric));
     } else if (positive.length > 0) {
       const swatches = element('span', {className: 'scale'}, number(low));
-      for (let step = 1; step < STEPS; step++) swatches.append(element('i', {className: letter + step}));
+      for (let step = 1; step < STEPS; step++) swatches.append(element('i', {className: colour(step)}));
       swatches.append(number(high) + ' ' + metric);
       legend.append(swatches);
     }
-    const none = element('span', {className: 'scale'}, element('i', {className: letter + '0'}),
-      scale === 'difference' ? 'no difference' : 'zero or not known');
-    legend.append(none);
+    if (sizes.includes(Infinity)) legend.append(swatch('x', without));
+    legend.append(swatch(0, none));
     kinds.forEach(([symbol, name], i) => legend.append(
       element('span', {className: 'key'}, element('i', {className: 'k' + Math.min(4, i)}), symbol + ' ' + name)));
+
+    // Escape closes an open layer and goes back to its cell.
+    byId('layers').addEventListener('keydown', event => {
+      const open = buttons.findIndex(button => button.getAttribute('aria-pressed') === 'true');
+      if (event.key !== 'Escape' || open < 0) return;
+      choose(open);
+      buttons[open].focus();
+    });
 
     function choose(i) {
       const pressed = buttons[i].getAttribute('aria-pressed') === 'true';
@@ -160,24 +216,31 @@
         button.setAttribute('aria-pressed', String(at === i && !pressed));
         button.tabIndex = at === i ? 0 : -1;
       });
-      const panel = byId('layer');
-      panel.hidden = pressed;
-      panel.replaceChildren();
+      const title = byId('layer-title'), plots = byId('plots');
+      title.replaceChildren();
+      plots.replaceChildren();
+      byId('layer').querySelector('.foot')?.remove();
       if (pressed) return;
       const cell = cells[i];
-      const tensors = byLayer.get(cell.layer) || [];
-      const count = byLayer.size > 0 ? `${tensors.length} tensor${tensors.length === 1 ? '' : 's'}` : '';
-      const said = [count, cell.note || (count ? '' : 'nothing is said of it')].filter(Boolean).join(', ');
-      panel.append(element('h3', {textContent: `Layer ${cell.label}: ${said}`}));
-      const plots = element('div', {className: 'plots'});
-      for (const index of tensors) plots.append(plot(index));
-      panel.append(plots);
+      // Those that are not the same come first; else the order is the model's.
+      const [ahead, rest] = parted(byLayer.get(cell.layer) || []);
+      const tensors = ahead.concat(rest);
+      const count = byLayer.size > 0 ? `${grouped(tensors.length)} tensor${tensors.length === 1 ? '' : 's'}` : '';
+      const said = [count, sizes[i] > 0 && sizes[i] < Infinity ? figure(cell, sizes[i]) : '', cell.note].filter(Boolean);
+      title.append(element('h3', {textContent: `Layer ${cell.label}: ${said.join(', ') || 'nothing is said of it'}`}));
+      inPortions(plots, tensors, PLOTS, 'tensors', index => plots.append(plot(index)));
     }
+  }
+
+  /** Rows whose status is another than same, and the others. */
+  function parted(indexes) {
+    const differs = index => rows[index][STATUS] !== '' && rows[index][STATUS] !== 'same';
+    return [indexes.filter(differs), indexes.filter(index => !differs(index))];
   }
 
   function plot(index) {
     const row = rows[index];
-    const opener = element('button', {type: 'button', className: 'name', textContent: row[NAME]});
+    const opener = breakable('button', {type: 'button', className: 'name'}, row[NAME]);
     opener.addEventListener('click', () => open(index));
     const figure = element('figure', {className: 'plot'}, opener);
     const figures = data.columns.map((column, i) => [column.label, row[VALUES][i], column.unit])
@@ -195,8 +258,8 @@
     const body = byId('details-body');
     body.replaceChildren();
     if (row[HISTOGRAM]) body.append(histogram(row[HISTOGRAM], row[NAME]));
-    const facts = [['Type', row[TYPE]], ['Shape', row[SHAPE]], ['Bytes', bytes(row[BYTES]) + ' (' + row[BYTES].toLocaleString('en-US') + ')']];
-    if (row[STATUS]) facts.unshift(['Status', row[STATUS]]);
+    const facts = [['type', row[TYPE]], ['shape', row[SHAPE]], ['bytes', bytes(row[BYTES]) + ' (' + grouped(row[BYTES]) + ')']];
+    if (row[STATUS]) facts.unshift(['status', row[STATUS]]);
     data.columns.forEach((column, i) => {
       if (row[VALUES][i] !== null) facts.push([column.label, formatted(row[VALUES][i], column.unit)]);
     });
@@ -206,37 +269,44 @@
     }
     body.append(list);
     byId('details').showModal();
-    byId('details-close').focus();
+    // Enter closes; long details are still read from their beginning.
+    byId('details-close').focus({preventScroll: true});
+    byId('details').scrollTop = 0;
   }
 
   // ---- ranks
 
   const largest = Math.max(1, ...data.ranks.map(([, size]) => size));
-  for (const [label, size, note] of data.ranks) {
-    show('ranks');
+  if (data.ranks.length > 0) show('ranks');
+  inPortions(byId('rank-bars'), data.ranks, BARS, 'bars', ([label, size, note]) => {
     const bar = element('i');
-    bar.style.width = `calc(${(size / largest * 70).toFixed(2)}% )`;
-    byId('rank-bars').append(element('span', {className: 'label', textContent: label}),
+    bar.style.width = (size / largest * 70).toFixed(2) + '%';
+    byId('rank-bars').append(breakable('span', {className: 'label'}, label),
       element('span', {className: 'track'}, bar, bytes(size) + (note ? ', ' + note : '')));
-  }
+  });
 
   // ---- tensor table: only the rows in sight are in the document
 
   const hasStatus = rows.some(row => row[STATUS]);
+  /** So that layer 2 comes before layer 10. */
+  const natural = text => text.replace(/\d+/g, digits => digits.padStart(12, '0'));
   const columns = [
-    {label: 'Name', width: 'minmax(14rem, 3fr)', key: row => row[NAME], text: row => row[NAME], name: true},
-    {label: 'Type', width: '4rem', key: row => row[TYPE], text: row => row[TYPE]},
-    {label: 'Shape', width: 'minmax(6.5rem, 1fr)', key: row => row[SHAPE], text: row => row[SHAPE]},
-    {label: 'Bytes', width: '5.5rem', key: row => row[BYTES], text: row => bytes(row[BYTES]), numeric: true},
+    {label: 'name', width: 'minmax(14rem, 3fr)', key: row => natural(row[NAME]), text: row => row[NAME], name: true},
+    {label: 'type', width: '4rem', key: row => row[TYPE], text: row => row[TYPE]},
+    {label: 'shape', width: 'minmax(6.5rem, 1fr)', key: row => natural(row[SHAPE]), text: row => row[SHAPE]},
+    {label: 'bytes', width: '5.5rem', key: row => row[BYTES], text: row => bytes(row[BYTES]), numeric: true},
   ];
   if (hasStatus) {
-    columns.splice(1, 0, {label: 'Status', width: '5.5rem', key: row => row[STATUS], text: row => row[STATUS], status: true});
+    columns.splice(1, 0, {label: 'status', width: '5.5rem', key: row => row[STATUS], text: row => row[STATUS], status: true});
   }
   data.columns.forEach((column, i) => columns.push({label: column.label, width: '5.5rem', numeric: true, figure: true,
-    key: row => row[VALUES][i] === 'infinite' ? Infinity : row[VALUES][i], text: row => formatted(row[VALUES][i], column.unit)}));
+    key: row => row[VALUES][i] === 'infinite' ? Infinity : row[VALUES][i], text: row => brief(row[VALUES][i], column.unit)}));
 
   const table = byId('table'), body = byId('body'), spacer = byId('spacer');
   const names = rows.map(row => row[NAME].toLowerCase());
+  const paper = window.matchMedia('print');
+  /** Height of the rows in sight, below the head. */
+  const room = () => table.clientHeight - byId('head').offsetHeight;
   const chosen = new Set();
   let order = rows.map((_, index) => index);
   let shown = order;
@@ -272,18 +342,18 @@
     const words = byId('filter').value.toLowerCase().split(/\s+/).filter(Boolean);
     shown = order.filter(index => (chosen.size === 0 || chosen.has(rows[index][STATUS]))
       && words.every(word => names[index].includes(word)));
-    byId('count').textContent = shown.length === rows.length ? `${rows.length.toLocaleString('en-US')} tensors`
-      : `${shown.length.toLocaleString('en-US')} of ${rows.length.toLocaleString('en-US')} tensors`;
+    byId('count').textContent = (shown.length === rows.length ? '' : grouped(shown.length) + ' of ')
+      + `${grouped(rows.length)} tensor${rows.length === 1 ? '' : 's'}`;
     table.setAttribute('aria-rowcount', shown.length + 1);
     active = 0;
-    body.scrollTop = 0;
+    table.scrollTop = 0;
     draw();
   }
 
   function newRow() {
     const line = element('div', {className: 'row', role: 'row'});
     for (const column of columns) {
-      const cell = element('span', {role: 'cell', className: column.name ? 'name' : column.numeric ? 'num' : ''});
+      const cell = element('span', {role: 'gridcell', className: column.name ? 'name' : column.numeric ? 'num' : ''});
       if (column.name) cell.append(element('bdi'));
       if (column.figure) cell.setAttribute('data-label', column.label);
       line.append(cell);
@@ -292,8 +362,8 @@
     return line;
   }
 
-  function fill(line, at) {
-    const row = rows[shown[at]];
+  function fill(line, at, index = shown[at]) {
+    const row = rows[index];
     line.dataset.at = at;
     line.id = 'row-' + at;
     line.setAttribute('aria-rowindex', at + 2);
@@ -308,8 +378,9 @@
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(body.scrollTop / rowHeight) - 4);
-    const last = Math.min(shown.length, first + Math.ceil(body.clientHeight / rowHeight) + 8);
+    if (paper.matches) return;
+    const first = Math.max(0, Math.floor(table.scrollTop / rowHeight) - 4);
+    const last = Math.min(shown.length, first + Math.ceil(table.clientHeight / rowHeight) + 8);
     spacer.style.height = shown.length * rowHeight + 'px';
     while (pool.length < last - first) { pool.push(newRow()); body.append(pool[pool.length - 1]); }
     pool.forEach((line, i) => {
@@ -317,33 +388,57 @@
       line.style.display = line.hidden ? 'none' : '';
       if (!line.hidden) fill(line, first + i); else line.removeAttribute('id');
     });
-    if (shown.length > 0) body.setAttribute('aria-activedescendant', 'row-' + active);
-    else body.removeAttribute('aria-activedescendant');
+    if (active >= first && active < last) table.setAttribute('aria-activedescendant', 'row-' + active);
+    else table.removeAttribute('aria-activedescendant');
   }
 
   function activate(at) {
     active = Math.max(0, Math.min(shown.length - 1, at));
     const top = active * rowHeight;
-    if (top < body.scrollTop) body.scrollTop = top;
-    if (top + rowHeight > body.scrollTop + body.clientHeight) body.scrollTop = top + rowHeight - body.clientHeight;
+    if (top < table.scrollTop) table.scrollTop = top;
+    if (top + rowHeight > table.scrollTop + room()) table.scrollTop = top + rowHeight - room();
     draw();
   }
 
+  /** Takes the height of a row from the style sheet: on a narrow screen it has several lines. */
   function measure() {
+    if (paper.matches) return;
     const probe = newRow();
     probe.style.visibility = 'hidden';
     body.append(probe);
-    rowHeight = probe.getBoundingClientRect().height || rowHeight;
+    const height = probe.getBoundingClientRect().height || rowHeight;
     probe.remove();
+    const top = table.scrollTop / rowHeight;
+    rowHeight = height;
     draw();
+    table.scrollTop = top * rowHeight;
+  }
+
+  /** Draws rows one below the other, as there is no scrolling on paper. */
+  function print() {
+    const [ahead, rest] = shown.length > PAPER_ROWS ? parted(shown) : [[], shown];
+    const printed = ahead.concat(rest).slice(0, PAPER_ROWS);
+    while (pool.length < printed.length) { pool.push(newRow()); body.append(pool[pool.length - 1]); }
+    pool.forEach((line, at) => {
+      line.style.display = at < printed.length ? '' : 'none';
+      if (at >= printed.length) return;
+      fill(line, at, printed[at]);
+      line.querySelector('.name').firstChild.replaceWith(breakable('bdi', {}, rows[printed[at]][NAME]));
+    });
+    const words = byId('filter').value.trim();
+    byId('paper').textContent = [byId('count').textContent,
+      words && `filtered by name: ${words}`,
+      chosen.size > 0 && `filtered by status: ${[...chosen].join(', ')}`,
+      sortedBy >= 0 && `sorted by ${columns[sortedBy].label}, ${descending ? 'descending' : 'ascending'}`,
+      printed.length < shown.length && `printed are ${grouped(printed.length)}`
+        + `${ahead.length > 0 ? ', first those that are not the same' : ''}; the file on a screen shows all`]
+      .filter(Boolean).join('; ') + '.';
   }
 
   if (rows.length > 0) {
     show('tensors');
     table.style.setProperty('--columns', columns.map(column => column.width).join(' '));
     table.style.setProperty('--width', (12 + columns.length * 6.25) + 'rem');
-    // Below each name there is room for type, shape and bytes, and for two or three figures a line.
-    table.style.setProperty('--narrow-height', (3.75 + 1.4 * Math.ceil(data.columns.length / 2.5)) + 'rem');
     columns.forEach((column, i) => {
       const button = element('button', {type: 'button', textContent: column.label});
       button.addEventListener('click', () => sort(i));
@@ -354,7 +449,7 @@
     if (hasStatus) {
       for (const status of [...new Set(rows.map(row => row[STATUS]))].filter(Boolean).sort()) {
         const count = rows.reduce((sum, row) => sum + (row[STATUS] === status ? 1 : 0), 0);
-        const chip = element('button', {type: 'button', textContent: `${status} ${count.toLocaleString('en-US')}`});
+        const chip = element('button', {type: 'button', textContent: `${status} ${grouped(count)}`});
         chip.setAttribute('aria-pressed', 'false');
         chip.addEventListener('click', () => {
           if (!chosen.delete(status)) chosen.add(status);
@@ -365,23 +460,17 @@
       }
     }
     byId('filter').addEventListener('input', filter);
-    body.addEventListener('scroll', draw, {passive: true});
-    body.addEventListener('keydown', event => {
-      const page = Math.max(1, Math.floor(body.clientHeight / rowHeight) - 1);
+    table.addEventListener('scroll', draw, {passive: true});
+    table.addEventListener('keydown', event => {
+      if (event.target !== table) return;
+      const page = Math.max(1, Math.floor(room() / rowHeight) - 1);
       const to = {ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page,
         Home: 0, End: shown.length - 1}[event.key];
       if (to !== undefined) { event.preventDefault(); activate(to); }
       if (event.key === 'Enter' && shown.length > 0) { event.preventDefault(); open(shown[active]); }
     });
-    new ResizeObserver(measure).observe(body);
-    // On paper there is no scrolling: the first rows are drawn one below the other.
-    window.addEventListener('beforeprint', () => {
-      for (let at = pool.length; at < Math.min(shown.length, 2000); at++) { pool.push(newRow()); body.append(pool[at]); }
-      pool.forEach((line, at) => {
-        line.style.display = at < shown.length ? '' : 'none';
-        if (at < shown.length) { fill(line, at); line.style.transform = ''; }
-      });
-    });
+    new ResizeObserver(measure).observe(table);
+    window.addEventListener('beforeprint', print);
     window.addEventListener('afterprint', () => { while (pool.length > 80) pool.pop().remove(); draw(); });
     filter();
   }
@@ -389,20 +478,28 @@
   // ---- state
 
   const FIRST = 40;
-  function stateRows(from, to) {
-    for (const cells of data.state.slice(from, to)) {
-      byId('state-rows').append(element('tr', {}, ...cells.map(text => element('td', {textContent: text}))));
-    }
-  }
   if (data.state.length > 0) {
     show('state');
     byId('state-title').textContent = data.stateTitle;
     byId('state-hint').textContent = data.stateHint;
-    for (const label of data.stateColumns) byId('state-head').append(element('th', {scope: 'col', textContent: label}));
-    stateRows(0, FIRST);
+    const grid = byId('state-table');
+    // A narrow screen shows the cells of a row below each other; the roles keep what they are.
+    grid.classList.toggle('many', data.stateColumns.length > 2);
+    for (const label of data.stateColumns) {
+      byId('state-head').append(element('th', {scope: 'col', role: 'columnheader', textContent: label}));
+    }
+    const addRow = cells => byId('state-rows').append(element('tr', {role: 'row'},
+      ...cells.map((text, i) => element('td', {role: 'cell', 'data-label': data.stateColumns[i]},
+        ...(text ? [breakable('span', {}, text)] : [])))));
+    data.state.slice(0, FIRST).forEach(addRow);
     const more = byId('state-more');
     more.hidden = data.state.length <= FIRST;
-    more.textContent = `Show all ${data.state.length.toLocaleString('en-US')}`;
-    more.addEventListener('click', () => { stateRows(FIRST, data.state.length); more.hidden = true; });
+    more.textContent = `Show all ${grouped(data.state.length)}`;
+    const rest = () => {
+      if (!more.hidden) data.state.slice(FIRST).forEach(addRow);
+      more.hidden = true;
+    };
+    more.addEventListener('click', rest);
+    window.addEventListener('beforeprint', rest);
   }
 })();

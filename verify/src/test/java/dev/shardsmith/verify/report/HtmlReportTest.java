@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.shardsmith.formats.WholeFile;
+import dev.shardsmith.verify.check.CheckReport;
+import dev.shardsmith.verify.check.LayerRow;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -13,6 +15,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class HtmlReportTest {
@@ -72,6 +75,30 @@ class HtmlReportTest {
                 .filteredOn(cell -> cell.value() > 0)
                 .singleElement()
                 .satisfies(cell -> assertThat(cell.label()).isEqualTo("7"));
+    }
+
+    @Test
+    void predictionLayersHaveTheSymbolsOfTheirKindsAndRenameNone() {
+        List<LayerRow> rows = Stream.of("mamba", "mtp join", "mtp attention", "mtp mlp", "mtp norm")
+                .map(kind -> new LayerRow(
+                        1,
+                        Optional.of(0),
+                        kind,
+                        0,
+                        0,
+                        1,
+                        0,
+                        LayerRow.Verdict.SAME,
+                        Optional.empty(),
+                        0,
+                        Optional.empty()))
+                .toList();
+        ReportDocument report = VerifyReport.of(
+                "left", "right", new CheckReport(rows, List.of()), "CPU", Optional.empty(), "shardsmith");
+        ReportDocument.LayerMap map = report.layers().orElseThrow();
+        assertThat(map.cells()).extracting(ReportDocument.LayerCell::symbol).containsExactly("M", "J", "*", "-", "N");
+        assertThat(map.kinds())
+                .contains(new ReportDocument.Fact("M", "mamba"), new ReportDocument.Fact("*", "attention"));
     }
 
     @Test

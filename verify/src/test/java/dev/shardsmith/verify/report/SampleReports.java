@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
 
 /** Reports with everything in them, for looking at and for the browser's test. */
 final class SampleReports {
@@ -159,7 +160,8 @@ final class SampleReports {
         for (int layer = 0; layer < 8; layer++) {
             boolean wrong = layer == 4;
             String note = wrong ? "the pattern says attention" : "";
-            cells.add(new LayerCell(layer, String.valueOf(layer), "M", wrong ? 1 : 0, note));
+            double value = wrong ? Double.POSITIVE_INFINITY : 0;
+            cells.add(new LayerCell(layer, String.valueOf(layer), "M", value, note));
         }
         return ReportDocument.of("validate", "The checkpoint is not valid", Tone.BAD)
                 .subject("checkpoint", "/checkpoints/hybrid-8b/iter_0050000")
@@ -170,7 +172,23 @@ final class SampleReports {
                         "layer 4",
                         "the pattern says attention, but the weights are those of a Mamba layer",
                         "give the pattern that the checkpoint was trained with: --pattern"))
-                .layers(new LayerMap("against the pattern", Scale.DIFFERENCE, List.of(new Fact("M", "Mamba")), cells))
+                .layers(new LayerMap(
+                        "whether the pattern says what the weights are",
+                        Scale.DIFFERENCE,
+                        List.of(new Fact("M", "Mamba")),
+                        cells))
+                .state(new StateTable(
+                        "Launch script",
+                        "Options of the launch script against the checkpoint.",
+                        List.of("option", "given", "checkpoint", "verdict", "what to do"),
+                        IntStream.range(0, 60)
+                                .mapToObj(option -> List.of(
+                                        "--option-" + option,
+                                        "None",
+                                        "NullTokenizer",
+                                        "changes",
+                                        "it loads, but the model computes something else"))
+                                .toList()))
                 .footer("shardsmith 0.1.0")
                 .build();
     }
@@ -217,7 +235,12 @@ final class SampleReports {
                     Optional.empty(),
                     Details.NONE));
         }
-        return report.build();
+        List<LayerCell> cells = IntStream.range(0, 125)
+                .mapToObj(layer -> new LayerCell(layer, String.valueOf(layer), "E", layer % 5 == 1 ? layer : 0, ""))
+                .toList();
+        return report.layers(
+                        new LayerMap("largest difference", Scale.DIFFERENCE, List.of(new Fact("E", "experts")), cells))
+                .build();
     }
 
     private static Histogram histogram(RandomGenerator random) {

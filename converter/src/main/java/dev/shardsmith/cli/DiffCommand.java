@@ -8,6 +8,7 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.diff.CheckpointDiff;
 import dev.shardsmith.verify.diff.ComparedTensors;
+import dev.shardsmith.verify.diff.CopyDiff;
 import dev.shardsmith.verify.diff.DiffOptions;
 import dev.shardsmith.verify.diff.DiffResult;
 import dev.shardsmith.verify.diff.Tolerance;
@@ -38,7 +39,8 @@ final class DiffCommand implements Command {
         return "Compares two checkpoints as undivided models, whatever their layouts and parallel sizes: first bit by "
                 + "bit, then by value. Says which tensors are the same, different, missing, extra or renamed, how far "
                 + "values are apart, and where the worst elements lie. Exits with 0 if all tensors are the same, with 1 "
-                + "if not. Differing arguments and counters are shown, but do not count.";
+                + "if not. Copies on other ranks count as tensors do. Differing arguments and counters are shown, but do not "
+                + "count.";
     }
 
     @Override
@@ -116,7 +118,8 @@ final class DiffCommand implements Command {
             ModelView left, ModelView right, ComparedTensors tensors, DiffOptions options, Out out) throws IOException {
         long bytes = new CheckpointDiff(options, done -> {}).bytes(tensors);
         try (ProgressMeter meter = out.progress("compare", bytes)) {
-            return new CheckpointDiff(options, meter::advance).compare(left, right, tensors);
+            DiffResult result = new CheckpointDiff(options, meter::advance).compare(left, right, tensors);
+            return CopyDiff.applyTo(result, options);
         }
     }
 

@@ -13,6 +13,7 @@ import dev.shardsmith.verify.digest.FileEntry;
 import dev.shardsmith.verify.digest.ManifestCheck;
 import dev.shardsmith.verify.digest.ManifestFinding;
 import dev.shardsmith.verify.digest.TensorEntry;
+import dev.shardsmith.verify.digest.UnequalCopy;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ import org.apache.commons.cli.Options;
 /** {@code shardsmith manifest CKPT}: digests of all tensors, to be kept, and to be checked later. */
 final class ManifestCommand implements Command {
     private static final int MOST_FINDINGS = 50;
+    private static final int MOST_WARNINGS = 20;
 
     @Override
     public String name() {
@@ -84,6 +86,7 @@ final class ManifestCommand implements Command {
         try (ModelView view = Opening.whole(line.path(0), line, out);
                 ProgressMeter meter = out.progress("digest", bytes(view))) {
             manifest = CheckpointManifest.of(view, workers, meter::advance);
+            warn(UnequalCopy.of(view.tensors().values(), workers), out);
         }
         if (file.isPresent()) {
             manifest.write(file.get());
@@ -100,21 +103,38 @@ final class ManifestCommand implements Command {
         return ExitCode.OK;
     }
 
+    /** The digests are of the tensors: what other ranks hold instead is not in the manifest. */
+    private static void warn(List<UnequalCopy> copies, Out out) {
+        for (UnequalCopy copy : copies.subList(0, Math.min(MOST_WARNINGS, copies.size()))) {
+            out.warn("the copy of %s %s in %s differs from the tensor, whose digest the manifest has"
+                    .formatted(
+                            copy.tensor(),
+                            copy.part(),
+                            copy.file().map(Path::toString).orElse("memory")));
+        }
+        if (copies.size() > MOST_WARNINGS) {
+            out.warn("%d more copies differ from their tensors; inspect --stats names them"
+                    .formatted(copies.size() - MOST_WARNINGS));
+        }
+    }
+
     private ExitCode check(Path file, int workers, Arguments line, Out out) throws UsageException, IOException {
         CheckpointManifest manifest = CheckpointManifest.read(file);
-        ManifestCheck check = new ManifestCheck(manifest, line.path(0));
-        if (!check.isAboutFiles()) {
+        ManifestCheck check = ManifestCheck.of(manifest, line.path(0));
+        List<ManifestFinding> ofFiles = check.checkFiles(workers);
+        if (check.hasOtherFiles()) {
             out.note("the files are not those of the manifest: the tensors alone are checked");
         }
-        List<ManifestFinding> findings = new ArrayList<>(check.checkFiles(workers));
+        List<ManifestFinding> findings = new ArrayList<>();
         try (ModelView view = Opening.whole(line.path(0), line, out);
                 ProgressMeter meter = out.progress("check", bytes(view))) {
-            findings.addAll(check.checkTensors(view, List.copyOf(findings), workers, meter::advance));
+            findings.addAll(check.together(ofFiles, check.checkTensors(view, ofFiles, workers, meter::advance)));
         } catch (CheckpointException unreadable) {
             // The damaged blocks say more than the error that they cause.
-            if (findings.isEmpty()) {
+            if (ofFiles.isEmpty()) {
                 throw unreadable;
             }
+            findings.addAll(ofFiles);
             findings.add(ManifestFinding.unreadable("the checkpoint cannot be opened: " + unreadable.problem()));
         }
         ExitCode exit = ExitCode.answer(findings.isEmpty());

@@ -129,7 +129,8 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
                 digest.statistics().map(TensorEntry.Summary::of));
     }
 
-    private static String relative(Path root, Path file) {
+    /** A file's path in a manifest: relative to the checkpoint, with forward slashes. */
+    static String relative(Path root, Path file) {
         Path base = root.toAbsolutePath().normalize();
         Path full = file.toAbsolutePath().normalize();
         Path path = full.startsWith(base) && !full.equals(base) ? base.relativize(full) : full.getFileName();

@@ -1,120 +1,85 @@
 package dev.shardsmith.verify.digest;
 
 import dev.shardsmith.formats.ByteSource;
-import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.digest.ManifestFinding.Code;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
+import java.util.Set;
 import java.util.function.LongConsumer;
+import java.util.stream.Collectors;
 
 /**
  * Compares a checkpoint with a manifest and says what rotted, to the block.
  *
- * <p>Files are checked only where the checkpoint has files of the manifest's names: a manifest serves for the same model in
- * another layout too, where the tensors alone can be checked.
+ * <p>A manifest serves for the same model in another layout too, whose files are others though some may have the same names:
+ * there the tensors alone are checked, and their copies on other ranks.
  */
 public final class ManifestCheck {
+    /** Files that a message names. */
+    private static final int MOST_FILES = 4;
+
     private final CheckpointManifest manifest;
-    private final Path root;
+    private final ManifestFiles files;
+
+    private ManifestCheck(CheckpointManifest manifest, ManifestFiles files) {
+        this.manifest = manifest;
+        this.files = files;
+    }
 
     /** A check of the checkpoint at {@code root}. */
-    public ManifestCheck(CheckpointManifest manifest, Path root) {
-        this.manifest = manifest;
-        this.root = root;
-    }
-
-    private Path resolve(FileEntry entry) {
-        Path folder = Files.isDirectory(root) ? root : root.toAbsolutePath().getParent();
-        Path file = folder.resolve(entry.path()).normalize();
-        // A manifest is an input like any other: it shall not make us read elsewhere.
-        return file.startsWith(folder.normalize()) ? file : folder.resolve(file.getFileName());
-    }
-
-    /** True if at least one of the manifest's files is there, so that the files can be checked. */
-    public boolean isAboutFiles() {
-        return manifest.files().stream().anyMatch(entry -> Files.isRegularFile(resolve(entry)));
+    public static ManifestCheck of(CheckpointManifest manifest, Path root) throws IOException {
+        return new ManifestCheck(manifest, ManifestFiles.of(manifest, root));
     }
 
     /** Checks sizes and blocks of the files. Needs no readable checkpoint. */
     public List<ManifestFinding> checkFiles(int workers) throws IOException {
-        List<ManifestFinding> findings = new ArrayList<>();
-        if (!isAboutFiles()) {
-            return findings;
-        }
-        List<Callable<List<ManifestFinding>>> tasks = new ArrayList<>();
-        for (FileEntry entry : manifest.files()) {
-            tasks.add(() -> check(entry));
-        }
-        try (OrderedWork work = new OrderedWork(workers)) {
-            work.inOrder(tasks.iterator(), findings::addAll);
-        }
-        return findings;
+        return files.check(workers);
     }
 
-    private List<ManifestFinding> check(FileEntry entry) throws IOException {
-        List<ManifestFinding> findings = new ArrayList<>();
-        Path path = resolve(entry);
-        if (!Files.isRegularFile(path)) {
-            findings.add(ManifestFinding.ofFile(Code.FILE_MISSING, entry.path(), entry.path() + " is missing"));
-            return findings;
-        }
-        try (FilePool pool = new FilePool()) {
-            ByteSource file = pool.file(path);
-            if (file.size() != entry.size()) {
-                findings.add(ManifestFinding.ofFile(
-                        Code.FILE_SIZE,
-                        entry.path(),
-                        entry.path() + " is " + file.size() + " bytes long, but was " + entry.size()));
-            }
-            // Of a file that was cut or has grown, the blocks that are whole as they were.
-            long whole =
-                    file.size() >= entry.size() ? entry.size() : file.size() / entry.blockSize() * entry.blockSize();
-            int[] sums = FileEntry.sums(file, 0, whole, entry.blockSize());
-            int changed;
-            for (int block = 0; block < sums.length; block = changed) {
-                changed = block + 1;
-                if (sums[block] == entry.sums()[block]) {
-                    continue;
-                }
-                // Blocks that follow each other are one range.
-                while (changed < sums.length && sums[changed] != entry.sums()[changed]) {
-                    changed++;
-                }
-                findings.add(range(entry, block * entry.blockSize(), changed * entry.blockSize()));
+    /** True if {@link #checkFiles} found none of the manifest's files, or other ones of their names. */
+    public boolean hasOtherFiles() {
+        return files.areOthers();
+    }
+
+    /**
+     * What is wrong with a checkpoint that could be opened. Other files than the manifest's are nothing wrong as long as the
+     * tensors are the same.
+     */
+    public List<ManifestFinding> together(List<ManifestFinding> ofFiles, List<ManifestFinding> ofTensors) {
+        List<ManifestFinding> all = new ArrayList<>();
+        for (ManifestFinding finding : ofFiles) {
+            boolean lost = finding.code() == Code.FILE_MISSING && !ofTensors.isEmpty();
+            if (lost || !files.areOthers()) {
+                all.add(finding);
             }
         }
-        return findings;
+        all.addAll(ofTensors);
+        return all;
     }
 
-    private static ManifestFinding range(FileEntry entry, long offset, long end) {
-        long length = Math.min(end, entry.size()) - offset;
-        String message = "%s: bytes %d to %d changed".formatted(entry.path(), offset, offset + length - 1);
-        return new ManifestFinding(Code.FILE_BLOCK, "", entry.path(), offset, length, message);
-    }
-
-    /** Checks every tensor, and names the tensors in the blocks that {@code blocks} tells of. */
+    /** Checks every tensor and its copies, and names the tensors in the blocks that {@code blocks} tells of. */
     public List<ManifestFinding> checkTensors(
             ModelView view, List<ManifestFinding> blocks, int workers, LongConsumer progress) throws IOException {
         Map<String, TensorEntry> found = new LinkedHashMap<>();
         CheckpointManifest.tensors(view, workers, progress).forEach(entry -> found.put(entry.name(), entry));
-        Map<Path, List<ManifestFinding>> byFile = new HashMap<>();
+        Map<String, List<ManifestFinding>> byFile = new HashMap<>();
         for (ManifestFinding block : blocks) {
-            if (block.code() == Code.FILE_BLOCK) {
-                byFile.computeIfAbsent(absolute(block.file()), none -> new ArrayList<>())
-                        .add(block);
+            if (block.code() == Code.FILE_BLOCK && !files.areOthers()) {
+                byFile.computeIfAbsent(block.file(), none -> new ArrayList<>()).add(block);
             }
         }
+        List<LogicalTensor> right = new ArrayList<>();
         List<ManifestFinding> findings = new ArrayList<>();
         for (TensorEntry expected : manifest.tensors()) {
             TensorEntry actual = found.remove(expected.name());
@@ -124,14 +89,38 @@ public final class ManifestCheck {
             } else {
                 Optional<ManifestFinding> problem = compare(expected, actual);
                 if (problem.isPresent()) {
-                    findings.add(place(problem.get(), view.tensors().get(expected.name()), byFile));
+                    findings.add(place(problem.get(), view, byFile));
+                } else {
+                    right.add(view.tensors().get(expected.name()));
                 }
             }
         }
         for (String name : found.keySet()) {
             findings.add(ManifestFinding.ofTensor(Code.TENSOR_EXTRA, name, name + " is not in the manifest"));
         }
+        // Copies in files that are as they were are so too, whether they are equal or not.
+        for (UnequalCopy copy : UnequalCopy.of(right, this::mayHaveChanged, workers)) {
+            findings.add(finding(copy, view));
+        }
         return findings;
+    }
+
+    private boolean mayHaveChanged(StoredTensor copy) {
+        return copy.source()
+                .inFile()
+                .map(range -> !files.isIntact(range.file()))
+                .orElse(true);
+    }
+
+    private ManifestFinding finding(UnequalCopy copy, ModelView view) {
+        String file = copy.file().map(path -> name(path, view)).orElse("");
+        String message = "the copy of %s %s in %s has other elements, the first at byte %d"
+                .formatted(copy.tensor(), copy.part(), file, copy.offset());
+        return new ManifestFinding(Code.TENSOR_COPY, copy.tensor(), file, copy.offset(), copy.length(), message);
+    }
+
+    private String name(Path file, ModelView view) {
+        return files.name(file).orElseGet(() -> CheckpointManifest.relative(view.path(), file));
     }
 
     private static Optional<ManifestFinding> compare(TensorEntry expected, TensorEntry actual) {
@@ -150,20 +139,22 @@ public final class ManifestCheck {
     }
 
     /** The same finding with the first changed block that the tensor lies in, and the tensor's bytes in it. */
-    private ManifestFinding place(
-            ManifestFinding finding, LogicalTensor tensor, Map<Path, List<ManifestFinding>> blocks) throws IOException {
+    private ManifestFinding place(ManifestFinding finding, ModelView view, Map<String, List<ManifestFinding>> blocks)
+            throws IOException {
         Optional<ManifestFinding> damaged = Optional.empty();
         long first = Long.MAX_VALUE;
         long end = 0;
-        for (Piece piece : tensor.pieces()) {
+        Set<String> holders = new LinkedHashSet<>();
+        for (Piece piece : view.tensors().get(finding.tensor()).pieces()) {
             Optional<ByteSource.FileRange> range = piece.data().source().inFile();
             if (range.isEmpty()) {
                 continue;
             }
             long from = range.get().offset() + piece.data().offset();
             long to = range.get().offset() + piece.data().endOffset();
-            for (ManifestFinding block :
-                    blocks.getOrDefault(range.get().file().toAbsolutePath().normalize(), List.of())) {
+            String file = name(range.get().file(), view);
+            holders.add(file);
+            for (ManifestFinding block : blocks.getOrDefault(file, List.of())) {
                 boolean touched = from < block.offset() + block.length() && to > block.offset();
                 if (touched && (damaged.isEmpty() || damaged.get() == block)) {
                     damaged = Optional.of(block);
@@ -173,15 +164,19 @@ public final class ManifestCheck {
             }
         }
         if (damaged.isEmpty()) {
-            return finding;
+            return holders.isEmpty() ? finding : within(finding, holders);
         }
         String file = damaged.get().file();
         String message = "%s changed in bytes %d to %d of %s".formatted(finding.tensor(), first, end - 1, file);
         return new ManifestFinding(finding.code(), finding.tensor(), file, first, end - first, message);
     }
 
-    private Path absolute(String path) {
-        Path folder = Files.isDirectory(root) ? root : root.toAbsolutePath().getParent();
-        return folder.resolve(path).toAbsolutePath().normalize();
+    /** Without sums of blocks, the files that hold the tensor are all that can be said. */
+    private static ManifestFinding within(ManifestFinding finding, Set<String> holders) {
+        String named = holders.stream().limit(MOST_FILES).collect(Collectors.joining(", "));
+        String more = holders.size() > MOST_FILES ? " and %d more".formatted(holders.size() - MOST_FILES) : "";
+        String file = holders.size() == 1 ? holders.iterator().next() : "";
+        String message = finding.message() + "; it lies in " + named + more;
+        return new ManifestFinding(finding.code(), finding.tensor(), file, 0, 0, message);
     }
 }

@@ -21,6 +21,7 @@ public record ManifestFinding(Code code, String tensor, String file, long offset
         TENSOR_SHAPE("tensor-shape"),
         TENSOR_DTYPE("tensor-dtype"),
         TENSOR_DIGEST("tensor-digest"),
+        TENSOR_COPY("tensor-copy"),
         UNREADABLE("unreadable");
 
         private final String id;

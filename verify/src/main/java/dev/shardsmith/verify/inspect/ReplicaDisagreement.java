@@ -5,6 +5,7 @@ import dev.shardsmith.reshard.region.Piece;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.verify.diff.TensorComparison;
 import dev.shardsmith.verify.diff.TensorPairs;
+import dev.shardsmith.verify.digest.UnequalCopy;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -25,7 +26,7 @@ public record ReplicaDisagreement(String tensor, Box part, Optional<Path> file, 
         List<ReplicaDisagreement> found = new ArrayList<>();
         for (Piece replica : tensor.replicas()) {
             Box part = replica.box();
-            LogicalTensor expected = part(tensor, part);
+            LogicalTensor expected = UnequalCopy.part(tensor, part);
             LogicalTensor actual = LogicalTensor.whole(tensor.name(), replica.data());
             Optional<TensorComparison> comparison = TensorPairs.compare(expected, actual);
             if (comparison.isPresent()) {
@@ -34,16 +35,5 @@ public record ReplicaDisagreement(String tensor, Box part, Optional<Path> file, 
             }
         }
         return found;
-    }
-
-    private static LogicalTensor part(LogicalTensor tensor, Box box) throws IOException {
-        List<Piece> inside = new ArrayList<>();
-        for (Piece piece : tensor.pieces()) {
-            Optional<Box> common = piece.box().intersect(box);
-            if (common.isPresent()) {
-                inside.add(new Piece(common.get().relativeTo(box.offset()).offset(), piece.view(common.get())));
-            }
-        }
-        return LogicalTensor.of(tensor.name(), tensor.dtype(), box.shape(), "", inside, List.of());
     }
 }

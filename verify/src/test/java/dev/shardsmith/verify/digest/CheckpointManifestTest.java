@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
@@ -19,6 +20,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -117,8 +119,92 @@ class CheckpointManifestTest {
                 .noneMatch(finding -> !finding.tensor().isEmpty());
     }
 
+    /** Files of two layouts may have the same names. */
+    @Test
+    void everyLayoutPassesWithTheManifestOfEveryOther() throws IOException {
+        List<Path> layouts = Stream.of("tp1pp1", "tp2pp1", "tp2pp2")
+                .map(layout -> TestData.path("megatron-legacy", "current_plain_bf16", layout))
+                .toList();
+        for (Path made : layouts) {
+            for (Path checked : layouts) {
+                assertThat(together(manifest(made), checked))
+                        .as("%s against %s", checked, made)
+                        .isEmpty();
+            }
+        }
+    }
+
+    @Test
+    void aFlippedBitOfACopyOnAnotherRankIsFoundWithAnyManifest(@TempDir Path folder) throws IOException {
+        Path copy = Golden.copy(folder.resolve("c"), "megatron-legacy", "current_plain_bf16", "tp2pp2");
+        CheckpointManifest own = manifest(copy);
+        CheckpointManifest other = manifest(TestData.path("megatron-legacy", "current_plain_bf16", "tp1pp1"));
+        StoredTensor replica = replica(copy, "decoder.layers.0.mixer.in_proj.layer_norm_weight");
+        long offset = replica.source().inFile().orElseThrow().offset() + replica.offset() + 6;
+        Path file = replica.source().inFile().orElseThrow().file();
+        Golden.flip(file, offset, 3);
+
+        for (CheckpointManifest manifest : List.of(own, other)) {
+            assertThat(together(manifest, copy))
+                    .filteredOn(finding -> finding.code() == ManifestFinding.Code.TENSOR_COPY)
+                    .singleElement()
+                    .satisfies(finding -> {
+                        assertThat(finding.tensor()).isEqualTo("decoder.layers.0.mixer.in_proj.layer_norm_weight");
+                        assertThat(copy.resolve(finding.file())).isEqualTo(file);
+                        assertThat(finding.offset()).isEqualTo(offset);
+                        assertThat(finding.length()).isEqualTo(2);
+                    });
+        }
+        // As it was when the manifest was made: nothing rotted.
+        assertThat(together(manifest(copy), copy)).isEmpty();
+    }
+
+    private static StoredTensor replica(Path checkpoint, String tensor) throws IOException {
+        try (ModelView view = Golden.open(checkpoint)) {
+            return view.tensors().get(tensor).replicas().get(0).data();
+        }
+    }
+
+    @Test
+    void theIterationsFolderHasTheFilesOfTheRootAndTheOtherWayRound(@TempDir Path folder) throws IOException {
+        Path copy = Golden.copy(folder.resolve("c"), "megatron-legacy", "current_plain_bf16", "tp1pp1");
+        Path iteration = copy.resolve("iter_0000100");
+        CheckpointManifest ofRoot = manifest(copy);
+        CheckpointManifest ofIteration = manifest(iteration);
+        Golden.flip(iteration.resolve("mp_rank_00/model_optim_rng.pt"), 5000, 0);
+
+        for (List<ManifestFinding> findings : List.of(
+                ManifestCheck.of(ofRoot, iteration).checkFiles(1),
+                ManifestCheck.of(ofIteration, copy).checkFiles(1),
+                ManifestCheck.of(ofRoot, copy).checkFiles(1))) {
+            assertThat(findings).extracting(ManifestFinding::offset).containsExactly(4096L);
+        }
+    }
+
+    @Test
+    void aSingleFileMayHaveAnotherName(@TempDir Path folder) throws IOException {
+        Path file = TestData.path(
+                "megatron-legacy", "current_plain_bf16", "tp1pp1", "iter_0000100", "mp_rank_00", "model_optim_rng.pt");
+        Path renamed = Files.copy(file, folder.resolve("other.pt"));
+        CheckpointManifest manifest = manifest(file);
+        assertThat(ManifestCheck.of(manifest, renamed).checkFiles(1)).isEmpty();
+        Golden.flip(renamed, 9000, 0);
+
+        assertThat(ManifestCheck.of(manifest, renamed).checkFiles(1))
+                .extracting(ManifestFinding::offset)
+                .containsExactly(8192L);
+    }
+
+    private static List<ManifestFinding> together(CheckpointManifest manifest, Path path) throws IOException {
+        ManifestCheck check = ManifestCheck.of(manifest, path);
+        List<ManifestFinding> ofFiles = check.checkFiles(2);
+        try (ModelView view = Golden.open(path)) {
+            return check.together(ofFiles, check.checkTensors(view, ofFiles, 2, bytes -> {}));
+        }
+    }
+
     private static List<ManifestFinding> check(CheckpointManifest manifest, Path path) throws IOException {
-        ManifestCheck check = new ManifestCheck(manifest, path);
+        ManifestCheck check = ManifestCheck.of(manifest, path);
         List<ManifestFinding> findings = new ArrayList<>(check.checkFiles(2));
         try (ModelView view = Golden.open(path)) {
             findings.addAll(check.checkTensors(view, List.copyOf(findings), 2, bytes -> {}));
@@ -167,7 +253,7 @@ class CheckpointManifestTest {
         }
         Files.write(copy.resolve(file), bytes);
 
-        assertThat(new ManifestCheck(manifest, copy).checkFiles(1))
+        assertThat(ManifestCheck.of(manifest, copy).checkFiles(1))
                 .extracting(ManifestFinding::offset, ManifestFinding::length, ManifestFinding::message)
                 .containsExactly(
                         org.assertj.core.groups.Tuple.tuple(4096L, 8192L, file + ": bytes 4096 to 12287 changed"),
@@ -181,11 +267,11 @@ class CheckpointManifestTest {
         Path file = copy.resolve("iter_0000100/mp_rank_01/model_optim_rng.pt");
         byte[] bytes = Files.readAllBytes(file);
         Files.write(file, java.util.Arrays.copyOf(bytes, bytes.length - 100));
-        assertThat(new ManifestCheck(manifest, copy).checkFiles(1))
+        assertThat(ManifestCheck.of(manifest, copy).checkFiles(1))
                 .extracting(ManifestFinding::code)
                 .contains(ManifestFinding.Code.FILE_SIZE);
         Files.delete(file);
-        assertThat(new ManifestCheck(manifest, copy).checkFiles(1))
+        assertThat(ManifestCheck.of(manifest, copy).checkFiles(1))
                 .extracting(ManifestFinding::code, ManifestFinding::file)
                 .containsExactly(org.assertj.core.groups.Tuple.tuple(
                         ManifestFinding.Code.FILE_MISSING, "iter_0000100/mp_rank_01/model_optim_rng.pt"));

@@ -33,6 +33,17 @@ public record FileImage(String path, long size, List<Literal> literals, List<Slo
     /** Where in the file the CRC-32 of slot number {@code slot} goes. */
     public record CrcPatch(long offset, int slot) {}
 
+    /** The same file with another key for its only slot; a file without one stays as it is. */
+    public FileImage withSlotKey(String key) {
+        if (slots.size() > 1) {
+            throw new IllegalArgumentException(path + " has " + slots.size() + " slots");
+        }
+        List<Slot> renamed = slots.stream()
+                .map(slot -> new Slot(key, slot.offset(), slot.length()))
+                .toList();
+        return new FileImage(path, size, literals, renamed, crcPatches);
+    }
+
     /** One file made of several, one after the other without gaps; slots keep their order. */
     public static FileImage concatenate(String path, List<FileImage> parts) {
         long size = 0;

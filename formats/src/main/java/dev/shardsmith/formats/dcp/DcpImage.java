@@ -11,6 +11,7 @@ import dev.shardsmith.formats.torch.TorchImage;
 import dev.shardsmith.formats.torch.TorchPickle;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -47,6 +48,9 @@ public final class DcpImage {
     /** A tensor with its chunks, or an object. */
     private record Entry(
             Optional<DType> dtype, Shape shape, List<Chunk> chunks, Optional<FileImage> object, int file) {}
+
+    /** All that a chunk's archive depends on: there may be a million chunks of a few forms. */
+    private record Form(DType dtype, Shape shape) {}
 
     /**
      * Adds a tensor; its chunks have to cover it exactly once.
@@ -136,6 +140,7 @@ public final class DcpImage {
         Map<Integer, List<FileImage>> parts = new TreeMap<>();
         Map<Integer, Long> ends = new TreeMap<>();
         Map<String, List<Item>> items = new LinkedHashMap<>();
+        Map<Form, FileImage> archives = new HashMap<>();
         for (Map.Entry<String, Entry> entry : entries.entrySet()) {
             Entry given = entry.getValue();
             if (given.object().isPresent()) {
@@ -149,10 +154,13 @@ public final class DcpImage {
             if (given.dtype().isPresent()) {
                 List<Item> places = new ArrayList<>(given.chunks().size());
                 for (Chunk chunk : given.chunks()) {
-                    FileImage image = TorchImage.of(new TorchPickle()
-                                    .tensor(given.dtype().get(), Shape.of(chunk.sizes()), chunk.slotKey()))
-                            .build(entry.getKey());
-                    places.add(place(chunk.file(), image, parts, ends));
+                    Form form = new Form(given.dtype().get(), Shape.of(chunk.sizes()));
+                    FileImage image = archives.get(form);
+                    if (image == null) {
+                        image = archive(form);
+                        archives.put(form, image);
+                    }
+                    places.add(place(chunk.file(), image.withSlotKey(chunk.slotKey()), parts, ends));
                 }
                 items.put(entry.getKey(), places);
             }
@@ -202,6 +210,11 @@ public final class DcpImage {
             throw CheckpointException.of(
                     CheckpointException.Kind.REFUSED, "entry " + name, "two entries would have the name " + name);
         }
+    }
+
+    private static FileImage archive(Form form) throws CheckpointException {
+        return TorchImage.of(new TorchPickle().tensor(form.dtype(), form.shape(), "chunk"))
+                .build("");
     }
 
     private static Item place(int file, FileImage image, Map<Integer, List<FileImage>> parts, Map<Integer, Long> ends) {

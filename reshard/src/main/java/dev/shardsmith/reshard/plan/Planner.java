@@ -114,8 +114,7 @@ public final class Planner {
             if (sourced + made != elements || !Box.whole(target.shape()).contains(box)) {
                 throw bug(target.name(), "its part " + box + " has no source");
             }
-            fromSource.ifPresent(reachedBox -> reached.computeIfAbsent(target.source(), name -> new LinkedHashSet<>())
-                    .add(reachedBox));
+            fromSource.ifPresent(reachedBox -> reached.merge(target.source(), Set.of(reachedBox), Planner::joined));
             if (place.data().dtype() == from.dtype()) {
                 copied += sourced;
             } else {
@@ -132,6 +131,16 @@ public final class Planner {
                 fills,
                 places,
                 cut(from.replicas(), from.shape(), sourceBox)));
+    }
+
+    /** Most tensors are reached by one box, which takes a set of one. */
+    private static Set<Box> joined(Set<Box> known, Set<Box> further) {
+        if (known.containsAll(further)) {
+            return known;
+        }
+        Set<Box> both = known.size() == 1 ? new LinkedHashSet<>(known) : known;
+        both.addAll(further);
+        return both;
     }
 
     /** The elements of the source that the target takes; fills take the place of rows that it does not. */

@@ -45,7 +45,14 @@ public final class TargetLayout {
 
     /** Adds a place that holds a box of a logical tensor, under its name in the target model. */
     public void addPiece(String tensor, Piece piece) {
-        pieces.computeIfAbsent(tensor, name -> new ArrayList<>()).add(piece);
+        pieces.merge(tensor, List.of(piece), TargetLayout::joined);
+    }
+
+    /** Most tensors have one place, which takes a list of one. */
+    private static List<Piece> joined(List<Piece> known, List<Piece> further) {
+        List<Piece> both = known.size() == 1 ? new ArrayList<>(known) : known;
+        both.addAll(further);
+        return both;
     }
 
     /** Adds a tensor of the state under a name for messages. */

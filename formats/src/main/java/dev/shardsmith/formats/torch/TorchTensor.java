@@ -7,6 +7,7 @@ import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyValue;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * A tensor as a file describes it.
@@ -97,138 +98,106 @@ public record TorchTensor(
     }
 
     TorchTensor in(TorchStorage where, long offset, Optional<StoredTensor> elements) {
-        return new TorchTensor(
-                kind,
-                type,
-                parameter,
-                dtype,
-                shape,
-                strides,
-                offset,
-                Optional.of(where),
-                elements,
-                requiresGrad,
-                where.location(),
-                quantization,
-                coalesced,
-                parts,
-                attributes);
+        return with(draft -> {
+            draft.storage = Optional.of(where);
+            draft.storageOffset = offset;
+            draft.data = elements;
+            draft.device = where.location();
+        });
     }
 
     TorchTensor withRequiresGrad(boolean required) {
-        if (required == requiresGrad) {
-            return this;
-        }
-        return new TorchTensor(
-                kind,
-                type,
-                parameter,
-                dtype,
-                shape,
-                strides,
-                storageOffset,
-                storage,
-                data,
-                required,
-                device,
-                quantization,
-                coalesced,
-                parts,
-                attributes);
+        return with(draft -> draft.requiresGrad = required);
     }
 
     TorchTensor withType(String name, boolean isParameter) {
-        return new TorchTensor(
-                kind,
-                name,
-                isParameter,
-                dtype,
-                shape,
-                strides,
-                storageOffset,
-                storage,
-                data,
-                requiresGrad,
-                device,
-                quantization,
-                coalesced,
-                parts,
-                attributes);
+        return with(draft -> {
+            draft.type = name;
+            draft.parameter = isParameter;
+        });
     }
 
     TorchTensor withQuantization(Quantization how) {
-        return new TorchTensor(
-                TensorKind.QUANTIZED,
-                type,
-                parameter,
-                dtype,
-                shape,
-                strides,
-                storageOffset,
-                storage,
-                data,
-                requiresGrad,
-                device,
-                Optional.of(how),
-                coalesced,
-                parts,
-                attributes);
+        return with(draft -> {
+            draft.kind = TensorKind.QUANTIZED;
+            draft.quantization = Optional.of(how);
+        });
     }
 
     TorchTensor withParts(List<Part> madeOf, Optional<Boolean> isCoalesced) {
-        return new TorchTensor(
-                kind,
-                type,
-                parameter,
-                dtype,
-                shape,
-                strides,
-                storageOffset,
-                storage,
-                data,
-                requiresGrad,
-                device,
-                quantization,
-                isCoalesced,
-                List.copyOf(madeOf),
-                attributes);
+        return with(draft -> {
+            draft.parts = List.copyOf(madeOf);
+            draft.coalesced = isCoalesced;
+        });
     }
 
     TorchTensor withAttributes(List<PyEntry> set) {
-        return new TorchTensor(
-                kind,
-                type,
-                parameter,
-                dtype,
-                shape,
-                strides,
-                storageOffset,
-                storage,
-                data,
-                requiresGrad,
-                device,
-                quantization,
-                coalesced,
-                parts,
-                List.copyOf(set));
+        return with(draft -> draft.attributes = List.copyOf(set));
     }
 
     TorchTensor onDevice(String name) {
-        return new TorchTensor(
-                kind,
-                type,
-                parameter,
-                dtype,
-                shape,
-                strides,
-                storageOffset,
-                storage,
-                data,
-                requiresGrad,
-                name,
-                quantization,
-                coalesced,
-                parts,
-                attributes);
+        return with(draft -> draft.device = name);
+    }
+
+    private TorchTensor with(Consumer<Draft> change) {
+        Draft draft = new Draft(this);
+        change.accept(draft);
+        return draft.tensor();
+    }
+
+    /** A tensor as it is being changed. */
+    private static final class Draft {
+        private TensorKind kind;
+        private String type;
+        private boolean parameter;
+        private Optional<DType> dtype;
+        private Shape shape;
+        private long[] strides;
+        private long storageOffset;
+        private Optional<TorchStorage> storage;
+        private Optional<StoredTensor> data;
+        private boolean requiresGrad;
+        private String device;
+        private Optional<Quantization> quantization;
+        private Optional<Boolean> coalesced;
+        private List<Part> parts;
+        private List<PyEntry> attributes;
+
+        Draft(TorchTensor of) {
+            kind = of.kind;
+            type = of.type;
+            parameter = of.parameter;
+            dtype = of.dtype;
+            shape = of.shape;
+            strides = of.strides;
+            storageOffset = of.storageOffset;
+            storage = of.storage;
+            data = of.data;
+            requiresGrad = of.requiresGrad;
+            device = of.device;
+            quantization = of.quantization;
+            coalesced = of.coalesced;
+            parts = of.parts;
+            attributes = of.attributes;
+        }
+
+        TorchTensor tensor() {
+            return new TorchTensor(
+                    kind,
+                    type,
+                    parameter,
+                    dtype,
+                    shape,
+                    strides,
+                    storageOffset,
+                    storage,
+                    data,
+                    requiresGrad,
+                    device,
+                    quantization,
+                    coalesced,
+                    parts,
+                    attributes);
+        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.shardsmith.reshard.execute;
 
 import java.io.IOException;
+import java.util.function.Consumer;
 
 /**
  * How a plan is carried out.
@@ -105,97 +106,98 @@ public record ExecutionOptions(
 
     /** The same with another number of workers. */
     public ExecutionOptions withWorkers(int number) {
-        return new ExecutionOptions(
-                number,
-                memory,
-                start,
-                existing,
-                task,
-                whenReplicasDiffer,
-                readBack,
-                progress,
-                sourceCheck,
-                whenDamaged);
+        return with(draft -> draft.workers = number);
     }
 
     /** The same with another bound on the buffers, in bytes. */
     public ExecutionOptions withMemory(long bytes) {
-        return new ExecutionOptions(
-                workers,
-                bytes,
-                start,
-                existing,
-                task,
-                whenReplicasDiffer,
-                readBack,
-                progress,
-                sourceCheck,
-                whenDamaged);
+        return with(draft -> draft.memory = bytes);
     }
 
     /** The same with another way to start. */
     public ExecutionOptions with(Start how) {
-        return new ExecutionOptions(
-                workers, memory, how, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck, whenDamaged);
+        return with(draft -> draft.start = how);
     }
 
     /** The same with another answer to an existing destination. */
     public ExecutionOptions with(Existing how) {
-        return new ExecutionOptions(
-                workers, memory, start, how, task, whenReplicasDiffer, readBack, progress, sourceCheck, whenDamaged);
+        return with(draft -> draft.existing = how);
     }
 
     /** The same for another part of the work. */
     public ExecutionOptions with(TaskShare share) {
-        return new ExecutionOptions(
-                workers,
-                memory,
-                start,
-                existing,
-                share,
-                whenReplicasDiffer,
-                readBack,
-                progress,
-                sourceCheck,
-                whenDamaged);
+        return with(draft -> draft.task = share);
     }
 
     /** The same with another answer to copies that differ. */
     public ExecutionOptions with(ReplicaMismatch how) {
-        return new ExecutionOptions(
-                workers, memory, start, existing, task, how, readBack, progress, sourceCheck, whenDamaged);
+        return with(draft -> draft.whenReplicasDiffer = how);
     }
 
     /** The same with or without reading back. */
     public ExecutionOptions with(ReadBackMode mode) {
-        return new ExecutionOptions(
-                workers, memory, start, existing, task, whenReplicasDiffer, mode, progress, sourceCheck, whenDamaged);
+        return with(draft -> draft.readBack = mode);
     }
 
     /** The same with another listener. */
     public ExecutionOptions withProgress(Progress listener) {
-        return new ExecutionOptions(
-                workers,
-                memory,
-                start,
-                existing,
-                task,
-                whenReplicasDiffer,
-                readBack,
-                listener,
-                sourceCheck,
-                whenDamaged);
+        return with(draft -> draft.progress = listener);
     }
 
     /** The same with another check of the source. */
     public ExecutionOptions withSourceCheck(SourceCheck check) {
-        return new ExecutionOptions(
-                workers, memory, start, existing, task, whenReplicasDiffer, readBack, progress, check, whenDamaged);
+        return with(draft -> draft.sourceCheck = check);
     }
 
     /** The same with another answer to damaged source data. */
     public ExecutionOptions with(DamagedSource how) {
-        return new ExecutionOptions(
-                workers, memory, start, existing, task, whenReplicasDiffer, readBack, progress, sourceCheck, how);
+        return with(draft -> draft.whenDamaged = how);
+    }
+
+    private ExecutionOptions with(Consumer<Draft> change) {
+        Draft draft = new Draft(this);
+        change.accept(draft);
+        return draft.options();
+    }
+
+    /** Options as they are being changed. */
+    private static final class Draft {
+        private int workers;
+        private long memory;
+        private Start start;
+        private Existing existing;
+        private TaskShare task;
+        private ReplicaMismatch whenReplicasDiffer;
+        private ReadBackMode readBack;
+        private Progress progress;
+        private SourceCheck sourceCheck;
+        private DamagedSource whenDamaged;
+
+        Draft(ExecutionOptions of) {
+            workers = of.workers;
+            memory = of.memory;
+            start = of.start;
+            existing = of.existing;
+            task = of.task;
+            whenReplicasDiffer = of.whenReplicasDiffer;
+            readBack = of.readBack;
+            progress = of.progress;
+            sourceCheck = of.sourceCheck;
+            whenDamaged = of.whenDamaged;
+        }
+
+        ExecutionOptions options() {
+            return new ExecutionOptions(
+                    workers,
+                    memory,
+                    start,
+                    existing,
+                    task,
+                    whenReplicasDiffer,
+                    readBack,
+                    progress,
+                    sourceCheck,
+                    whenDamaged);
+        }
     }
 }

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -65,106 +66,100 @@ public record LayeredModel(
 
     /** The same of a checkpoint that holds more. */
     public LayeredModel withRemainder(Remainder rest) {
-        return new LayeredModel(
-                width,
-                embedding,
-                positions,
-                embeddingScale,
-                blocks,
-                predictors,
-                finalNorm,
-                head,
-                logitScale,
-                vocabularySize,
-                rest,
-                stepFloor);
+        return with(draft -> draft.remainder = rest);
     }
 
     /** The same, of whose vocabulary more is known. */
     public LayeredModel withVocabulary(VocabularySize size) {
-        return new LayeredModel(
-                width,
-                embedding,
-                positions,
-                embeddingScale,
-                blocks,
-                predictors,
-                finalNorm,
-                head,
-                logitScale,
-                size,
-                remainder,
-                stepFloor);
+        return with(draft -> draft.vocabularySize = size);
     }
 
     /** The same, whose library takes no shorter time steps. */
     public LayeredModel withStepFloor(double floor) {
-        return new LayeredModel(
-                width,
-                embedding,
-                positions,
-                embeddingScale,
-                blocks,
-                predictors,
-                finalNorm,
-                head,
-                logitScale,
-                vocabularySize,
-                remainder,
-                floor);
+        return with(draft -> draft.stepFloor = floor);
     }
 
     /** The same with more that acts on its tokens. */
     public LayeredModel with(Optional<WeightSource> learnedPositions, List<Block> predictionLayers) {
-        return new LayeredModel(
-                width,
-                embedding,
-                learnedPositions,
-                embeddingScale,
-                blocks,
-                predictionLayers,
-                finalNorm,
-                head,
-                logitScale,
-                vocabularySize,
-                remainder,
-                stepFloor);
+        return with(draft -> {
+            draft.positions = learnedPositions;
+            draft.predictors = predictionLayers;
+        });
     }
 
     /** The same with other weights of the vocabulary, of positions and of the final norm. */
     public LayeredModel mappedEnds(WeightMap map) {
-        return new LayeredModel(
-                width,
-                embedding.stream()
-                        .map(shard -> map.of("embedding.weight", shard))
-                        .toList(),
-                map.of("positions.weight", positions),
-                embeddingScale,
-                blocks,
-                predictors,
-                finalNorm.map(norm -> norm.mapped(map.under("final_norm."))),
-                head.stream().map(shard -> map.of("head.weight", shard)).toList(),
-                logitScale,
-                vocabularySize,
-                remainder,
-                stepFloor);
+        return with(draft -> {
+            draft.embedding = mapped("embedding.weight", embedding, map);
+            draft.positions = map.of("positions.weight", positions);
+            draft.finalNorm = finalNorm.map(norm -> norm.mapped(map.under("final_norm.")));
+            draft.head = mapped("head.weight", head, map);
+        });
     }
 
     /** The same with other blocks, those of multi-token prediction too. */
     public LayeredModel withBlocks(List<Block> otherBlocks, List<Block> otherPredictors) {
-        return new LayeredModel(
-                width,
-                embedding,
-                positions,
-                embeddingScale,
-                otherBlocks,
-                otherPredictors,
-                finalNorm,
-                head,
-                logitScale,
-                vocabularySize,
-                remainder,
-                stepFloor);
+        return with(draft -> {
+            draft.blocks = otherBlocks;
+            draft.predictors = otherPredictors;
+        });
+    }
+
+    private static List<WeightSource> mapped(String name, List<WeightSource> shards, WeightMap map) {
+        return shards.stream().map(shard -> map.of(name, shard)).toList();
+    }
+
+    private LayeredModel with(Consumer<Draft> change) {
+        Draft draft = new Draft(this);
+        change.accept(draft);
+        return draft.model();
+    }
+
+    /** A model as it is being changed. */
+    private static final class Draft {
+        private int width;
+        private List<WeightSource> embedding;
+        private Optional<WeightSource> positions;
+        private float embeddingScale;
+        private List<Block> blocks;
+        private List<Block> predictors;
+        private Optional<PreNorm> finalNorm;
+        private List<WeightSource> head;
+        private float logitScale;
+        private VocabularySize vocabularySize;
+        private Remainder remainder;
+        private double stepFloor;
+
+        Draft(LayeredModel of) {
+            width = of.width;
+            embedding = of.embedding;
+            positions = of.positions;
+            embeddingScale = of.embeddingScale;
+            blocks = of.blocks;
+            predictors = of.predictors;
+            finalNorm = of.finalNorm;
+            head = of.head;
+            logitScale = of.logitScale;
+            vocabularySize = of.vocabularySize;
+            remainder = of.remainder;
+            stepFloor = of.stepFloor;
+        }
+
+        LayeredModel model() {
+            return new LayeredModel(
+                    width,
+                    embedding,
+                    positions,
+                    embeddingScale,
+                    blocks,
+                    predictors,
+                    finalNorm,
+                    head,
+                    logitScale,
+                    vocabularySize,
+                    remainder,
+                    stepFloor);
+        }
     }
 
     /** What is compared one by one: the parts of layers and those of multi-token prediction. */

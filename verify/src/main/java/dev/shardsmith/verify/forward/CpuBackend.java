@@ -72,27 +72,15 @@ public final class CpuBackend implements ForwardBackend {
 
     @Override
     public DeviceArray columns(DeviceArray x, int rows, int width, int from, int count) {
-        float[] source = CpuArray.of(x);
-        float[] target = new float[rows * count];
-        for (int row = 0; row < rows; row++) {
-            System.arraycopy(source, row * width + from, target, row * count, count);
-        }
-        return new CpuArray(target);
+        return new CpuArray(Columns.pick(CpuArray.of(x), new float[rows * count], rows, width, from, count));
     }
 
     @Override
     public DeviceArray concat(DeviceArray[] parts, int rows, int[] widths) {
-        int width = Arrays.stream(widths).sum();
-        float[] target = new float[Math.multiplyExact(rows, width)];
-        int column = 0;
-        for (int part = 0; part < parts.length; part++) {
-            float[] source = CpuArray.of(parts[part]);
-            for (int row = 0; row < rows; row++) {
-                System.arraycopy(source, row * widths[part], target, row * width + column, widths[part]);
-            }
-            column += widths[part];
-        }
-        return new CpuArray(target);
+        float[][] sources = Arrays.stream(parts).map(CpuArray::of).toArray(float[][]::new);
+        float[] target =
+                new float[Math.multiplyExact(rows, Arrays.stream(widths).sum())];
+        return new CpuArray(Columns.join(sources, target, rows, widths));
     }
 
     @Override

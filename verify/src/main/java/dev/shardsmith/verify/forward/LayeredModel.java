@@ -196,7 +196,8 @@ public record LayeredModel(
     public float[] logits(ForwardBackend backend, int[] ids, int batch, int length, Progress progress)
             throws IOException {
         float[] all = new float[Math.multiplyExact(batch * length, vocabulary())];
-        LogitsSink sink = (pass, part, from) -> place(pass.read(part), part.width(), all, from, ids.length);
+        LogitsSink sink =
+                (pass, part, from) -> Columns.place(pass.read(part), part.width(), all, vocabulary(), from, ids.length);
         run(backend, ids, batch, length, progress, sink);
         return all;
     }
@@ -210,17 +211,10 @@ public record LayeredModel(
     public double[] logitsWide(ForwardBackend backend, int[] ids, int batch, int length, Progress progress)
             throws IOException {
         double[] all = new double[Math.multiplyExact(batch * length, vocabulary())];
-        LogitsSink sink = (pass, part, from) -> place(pass.readWide(part), part.width(), all, from, ids.length);
+        LogitsSink sink = (pass, part, from) ->
+                Columns.place(pass.readWide(part), part.width(), all, vocabulary(), from, ids.length);
         run(backend, ids, batch, length, progress, sink);
         return all;
-    }
-
-    /** Copies columns, of either precision, to their places among all of the vocabulary. */
-    @SuppressWarnings("SuspiciousSystemArraycopy")
-    private void place(Object part, int columns, Object all, int from, int tokens) {
-        for (int t = 0; t < tokens; t++) {
-            System.arraycopy(part, t * columns, all, t * vocabulary() + from, columns);
-        }
     }
 
     private void run(ForwardBackend backend, int[] ids, int batch, int length, Progress progress, LogitsSink sink)

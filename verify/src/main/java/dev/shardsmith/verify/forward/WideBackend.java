@@ -146,27 +146,15 @@ public final class WideBackend implements ForwardBackend {
 
     @Override
     public DeviceArray columns(DeviceArray x, int rows, int width, int from, int count) {
-        double[] source = numbers(x);
-        double[] target = new double[rows * count];
-        for (int row = 0; row < rows; row++) {
-            System.arraycopy(source, row * width + from, target, row * count, count);
-        }
-        return new WideArray(target);
+        return new WideArray(Columns.pick(numbers(x), new double[rows * count], rows, width, from, count));
     }
 
     @Override
     public DeviceArray concat(DeviceArray[] parts, int rows, int[] widths) {
-        int width = Arrays.stream(widths).sum();
-        double[] target = new double[Math.multiplyExact(rows, width)];
-        int column = 0;
-        for (int part = 0; part < parts.length; part++) {
-            double[] source = numbers(parts[part]);
-            for (int row = 0; row < rows; row++) {
-                System.arraycopy(source, row * widths[part], target, row * width + column, widths[part]);
-            }
-            column += widths[part];
-        }
-        return new WideArray(target);
+        double[][] sources = Arrays.stream(parts).map(this::numbers).toArray(double[][]::new);
+        double[] target =
+                new double[Math.multiplyExact(rows, Arrays.stream(widths).sum())];
+        return new WideArray(Columns.join(sources, target, rows, widths));
     }
 
     @Override

@@ -1,5 +1,8 @@
 package dev.shardsmith.verify.validate;
 
+import static dev.shardsmith.verify.validate.OnlyFinding.ofSeverity;
+import static dev.shardsmith.verify.validate.OnlyFinding.onlyError;
+import static dev.shardsmith.verify.validate.OnlyFinding.onlyWarning;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -18,43 +21,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class ValidatorTest {
-    private static List<Finding> of(Validation validation, Severity severity) {
-        return validation.findings().stream()
-                .filter(finding -> finding.severity() == severity)
-                .toList();
-    }
-
-    private static Finding onlyError(Altered altered) throws Exception {
-        List<Finding> errors = of(altered.validate(), Severity.ERROR);
-        assertThat(errors).hasSize(1);
-        return errors.get(0);
-    }
-
-    private static Finding onlyWarning(Altered altered) throws Exception {
-        Validation validation = altered.validate();
-        assertThat(validation.valid()).isTrue();
-        List<Finding> warnings = of(validation, Severity.WARNING);
-        assertThat(warnings).hasSize(1);
-        return warnings.get(0);
-    }
-
     @Test
     void anUnchangedModelIsValid() throws Exception {
         Validation validation = Altered.sample("M-*EM").validate();
         assertThat(validation.findings()).extracting(Finding::severity).containsOnly(Severity.INFO);
         assertThat(validation.valid()).isTrue();
         assertThat(validation.inferred()).contains("M-*EM");
-    }
-
-    @Test
-    void argumentsThatAskForParametersThatAreNotThereAreTold() throws Exception {
-        Finding latent = onlyError(Altered.sample("M-E").arg("moe_latent_size", 16));
-        assertThat(latent.where()).isEqualTo("args.moe_latent_size");
-        assertThat(latent.message()).contains("no layer has mlp.fc1_latent_proj.weight");
-        Finding table = onlyWarning(Altered.sample("M-E").arg("position_embedding_type", "learned_absolute"));
-        assertThat(table.where()).isEqualTo("args.position_embedding_type");
-        assertThat(Altered.sample("M-").arg("moe_latent_size", 16).validate().valid())
-                .isTrue();
     }
 
     @Test
@@ -90,7 +62,7 @@ class ValidatorTest {
                     DType.BF16,
                     random.nextInt());
             Validation validation = Altered.sample(spec).validate();
-            assertThat(of(validation, Severity.ERROR)).isEmpty();
+            assertThat(ofSeverity(validation, Severity.ERROR)).isEmpty();
             assertThat(validation.inferred()).contains(pattern.toString());
         });
     }
@@ -169,7 +141,7 @@ class ValidatorTest {
                         || name.startsWith("output_layer"))
                 .toList()
                 .forEach(altered::without);
-        List<Finding> errors = of(altered.validate(), Severity.ERROR);
+        List<Finding> errors = ofSeverity(altered.validate(), Severity.ERROR);
         assertThat(errors)
                 .extracting(Finding::code)
                 .containsExactlyInAnyOrder(
@@ -196,7 +168,7 @@ class ValidatorTest {
                 .filter(name -> name.startsWith("decoder.layers.1."))
                 .toList()
                 .forEach(altered::without);
-        assertThat(of(altered.validate(), Severity.ERROR))
+        assertThat(ofSeverity(altered.validate(), Severity.ERROR))
                 .extracting(Finding::code)
                 .contains("layers.missing");
     }
@@ -216,158 +188,8 @@ class ValidatorTest {
     }
 
     @Test
-    void savedArgumentsThatContradictTheWeightsAreErrors() throws Exception {
-        assertThat(onlyError(Altered.sample("M-").arg("ffn_hidden_size", 128)).message())
-                .startsWith("ffn_hidden_size is 128, but the weights say 256");
-        assertThat(onlyError(Altered.sample("M-").arg("swiglu", true)).where()).isEqualTo("args.swiglu");
-        assertThat(onlyError(Altered.sample("M-").arg("padded_vocab_size", 1152))
-                        .message())
-                .contains("the weights say 1024");
-        assertThat(onlyError(Altered.sample("M-").arg("untie_embeddings_and_output_weights", false))
-                        .where())
-                .isEqualTo("args.untie_embeddings_and_output_weights");
-        assertThat(onlyError(Altered.sample("M-").arg("mamba_num_groups", 1)).message())
-                .contains("1 groups of state size 64 make 128");
-        assertThat(onlyError(Altered.sample("M*").arg("num_attention_heads", 2)).code())
-                .isEqualTo("shape.args");
-        assertThat(onlyError(Altered.sample("M*").withoutArg("hidden_size")).code())
-                .isEqualTo("args.missing");
-    }
-
-    @Test
-    void fewerQueryGroupsThanTheWeightsHaveAreCounted() throws Exception {
-        SampleSpec spec = new SampleSpec(
-                "M*", 64, 128, 8, 4, 8, 8, 16, 4, 8, 96, false, false, false, true, true, 1, 1, 0, false, DType.F32, 3);
-        assertThat(onlyError(Altered.sample(spec).arg("num_query_groups", 2)).message())
-                .isEqualTo(
-                        "it has 128 rows, but 8 heads and 2 query groups of 8 channels make 96; the rows fit 4 query groups");
-    }
-
-    @Test
-    void rowsThatNoHeadsMakeAreToldWithAndWithoutArguments() throws Exception {
-        String fused = "decoder.layers.1.self_attention.linear_qkv.weight";
-        long rows = Altered.sample("M**").view().tensors().get(fused).shape().size(0);
-        assertThat(of(Altered.sample("M**").filled(fused, 1, rows + 32, 64).validate(), Severity.ERROR))
-                .extracting(Finding::code)
-                .contains("shape.args", "shape.differs");
-        Altered untold = Altered.sample("M**").filled(fused, 1, rows + 32, 64);
-        for (String field : List.of("num_query_groups", "kv_channels", "group_query_attention")) {
-            untold.withoutArg(field);
-        }
-        assertThat(of(untold.validate(), Severity.ERROR))
-                .filteredOn(finding -> finding.code().equals("shape.differs"))
-                .singleElement()
-                .satisfies(finding -> assertThat(finding.message())
-                        .contains(
-                                "the number of query, key and value rows is " + rows + " here", "says " + (rows + 32)));
-        assertThat(of(Altered.sample("M*").filled(fused, 1, rows + 1, 64).validate(), Severity.ERROR))
-                .extracting(Finding::code)
-                .contains("shape.attention");
-        assertThat(of(Altered.sample("M**").validate(), Severity.ERROR)).isEmpty();
-    }
-
-    @Test
-    void depthsThatShareABlockHaveOne() throws Exception {
-        assertThat(of(withPredictions(2).arg("mtp_use_repeated_layer", true).validate(), Severity.ERROR))
-                .singleElement()
-                .satisfies(finding -> {
-                    assertThat(finding.where()).isEqualTo("args.mtp_use_repeated_layer");
-                    assertThat(finding.message()).contains("mtp.layers has 2 blocks");
-                });
-        assertThat(of(withPredictions(2).validate(), Severity.ERROR)).isEmpty();
-        assertThat(of(
-                        withPredictions(1)
-                                .arg("mtp_use_repeated_layer", true)
-                                .arg("mtp_num_layers", 3)
-                                .validate(),
-                        Severity.ERROR))
-                .isEmpty();
-    }
-
-    private static Altered withPredictions(int depths) throws Exception {
-        Altered altered = Altered.sample("M*").arg("hybrid_layer_pattern", "M*" + "/M".repeat(depths));
-        for (int depth = 0; depth < depths; depth++) {
-            String block = "mtp.layers." + depth + ".";
-            for (List<String> names : LayerKeys.prediction()) {
-                long[] shape = names.get(0).startsWith("eh_proj") ? new long[] {64, 128} : new long[] {64};
-                altered.filled(block + names.get(0), 0.5f + depth, shape);
-            }
-            altered.view().tensors().values().stream()
-                    .filter(tensor -> tensor.name().startsWith("decoder.layers.0."))
-                    .toList()
-                    .forEach(tensor -> altered.named(
-                            tensor,
-                            block + "mtp_model_layer.layers.0."
-                                    + tensor.name().substring("decoder.layers.0.".length())));
-        }
-        return altered;
-    }
-
-    @Test
-    void argumentsOfOldReleasesMeanTheConstantsOfTheirTime() throws Exception {
-        SampleSpec spec = new SampleSpec(
-                "M-", 256, 128, 4, 4, 64, 8, 64, 8, 128, 512, false, false, false, true, false, 1, 1, 0, false,
-                DType.F32, 3);
-        Validation validation = Altered.sample(spec)
-                .withoutArg("mamba_state_dim")
-                .withoutArg("mamba_head_dim")
-                .withoutArg("mamba_num_groups")
-                .withoutArg("mamba_num_heads")
-                .withoutArg("hybrid_layer_pattern")
-                .arg("hybrid_override_pattern", "M-")
-                .validate();
-        assertThat(validation.valid()).isTrue();
-        assertThat(validation.saved()).contains("M-");
-        assertThat(of(validation, Severity.INFO)).extracting(Finding::code).contains("args.old", "keys.conv1d");
-        Validation other = Altered.sample("M-")
-                .withoutArg("mamba_state_dim")
-                .withoutArg("mamba_head_dim")
-                .withoutArg("mamba_num_groups")
-                .validate();
-        assertThat(of(other, Severity.ERROR)).extracting(Finding::code).contains("shape.args");
-    }
-
-    @Test
-    void twoPatternNamesThatDifferAreAnError() throws Exception {
-        assertThat(onlyError(Altered.sample("M-").arg("hybrid_override_pattern", "MM"))
-                        .code())
-                .isEqualTo("args.pattern");
-        assertThat(Altered.sample("M-")
-                        .arg("hybrid_override_pattern", "M-")
-                        .validate()
-                        .valid())
-                .isTrue();
-    }
-
-    @Test
-    void aSavedPatternThatIsNoPatternIsAFinding() throws Exception {
-        Validation validation =
-                Altered.sample("M-").arg("hybrid_layer_pattern", "Mx").validate();
-        assertThat(validation.valid()).isFalse();
-        assertThat(validation.inferred()).contains("M-");
-        assertThat(of(validation, Severity.ERROR).get(0).where()).contains("column 2");
-    }
-
-    @Test
-    void stagesMustBeThoseOfTheArguments() throws Exception {
-        Altered even = Altered.sample("M-M-")
-                .arg("pipeline_model_parallel_size", 2)
-                .stages(List.of(List.of(0, 1), List.of(2, 3)));
-        assertThat(even.validate().valid()).isTrue();
-        assertThat(even.validate().inferred()).contains("M-M-");
-        Altered uneven = Altered.sample("M-M-")
-                .arg("pipeline_model_parallel_size", 2)
-                .stages(List.of(List.of(0, 1, 2), List.of(3)));
-        assertThat(onlyError(uneven).message())
-                .contains("hold [3, 1] layers per stage, the saved args describe [2, 2]");
-        assertThat(uneven.validate().inferred()).contains("M-M|-");
-        Altered piped = uneven.arg("hybrid_layer_pattern", "M-M|-");
-        assertThat(piped.validate().valid()).isTrue();
-    }
-
-    @Test
     void expertsAreCounted() throws Exception {
-        Finding missing = of(
+        Finding missing = ofSeverity(
                         Altered.sample("ME")
                                 .without("decoder.layers.1.mlp.experts.linear_fc2.weight5")
                                 .validate(),
@@ -412,7 +234,8 @@ class ValidatorTest {
         assertThat(onlyWarning(Altered.sample("M").filled("decoder.final_norm.weight", 0, 64))
                         .code())
                 .isEqualTo("values.norm");
-        assertThat(of(Altered.sample("M").arg("apply_layernorm_1p", true).validate(), Severity.WARNING))
+        assertThat(ofSeverity(
+                        Altered.sample("M").arg("apply_layernorm_1p", true).validate(), Severity.WARNING))
                 .isNotEmpty()
                 .extracting(Finding::code)
                 .containsOnly("values.norm");
@@ -426,15 +249,17 @@ class ValidatorTest {
         Validation eight = Validator.validate(
                 Altered.sample(spec).view(),
                 ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(8), OptionalInt.of(2)));
-        assertThat(of(eight, Severity.ERROR)).extracting(Finding::where).containsExactly("mamba_num_groups");
-        assertThat(of(eight, Severity.ERROR).get(0).message())
+        assertThat(ofSeverity(eight, Severity.ERROR)).extracting(Finding::where).containsExactly("mamba_num_groups");
+        assertThat(ofSeverity(eight, Severity.ERROR).get(0).message())
                 .isEqualTo(
                         "mamba_num_groups 4 does not divide by TP 8: every rank needs at least one group of B and C");
-        assertThat(of(eight, Severity.WARNING)).extracting(Finding::code).containsExactly("target.pp");
+        assertThat(ofSeverity(eight, Severity.WARNING))
+                .extracting(Finding::code)
+                .containsExactly("target.pp");
         Validation three = Validator.validate(
                 Altered.sample(spec).view(),
                 ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(3), OptionalInt.empty()));
-        assertThat(of(three, Severity.ERROR))
+        assertThat(ofSeverity(three, Severity.ERROR))
                 .extracting(Finding::where)
                 .containsExactly("mamba_num_heads", "mamba_num_groups", "num_attention_heads", "num_query_groups");
         Validation four = Validator.validate(
@@ -469,42 +294,10 @@ class ValidatorTest {
             Validation validation = Validator.validate(
                     altered.view(), ValidateOptions.defaults().withoutValues());
             assertThat(validation.inferred()).contains(Character.toString(kind.symbol()));
-            assertThat(of(validation, Severity.ERROR))
+            assertThat(ofSeverity(validation, Severity.ERROR))
                     .extracting(Finding::code)
                     .doesNotContain("keys.missing", "layer.kind");
         }
-    }
-
-    @Test
-    void predictionBlocksAreCountedAndCompared() throws Exception {
-        Altered altered = Altered.sample("M*");
-        for (int depth = 0; depth < 2; depth++) {
-            String block = "mtp.layers." + depth + ".";
-            for (List<String> names : LayerKeys.prediction()) {
-                long[] shape = names.get(0).startsWith("eh_proj") ? new long[] {64, 128} : new long[] {64};
-                altered.filled(block + names.get(0), 0.5f + depth, shape);
-            }
-            altered.view().tensors().values().stream()
-                    .filter(tensor -> tensor.name().startsWith("decoder.layers.0."))
-                    .toList()
-                    .forEach(tensor -> altered.named(
-                            tensor,
-                            block + "mtp_model_layer.layers.0."
-                                    + tensor.name().substring("decoder.layers.0.".length())));
-        }
-        Validation validation = Validator.validate(
-                altered.view(), ValidateOptions.defaults().withoutValues().withPattern("M*/M/M"));
-        assertThat(validation.inferred()).contains("M*/M/M");
-        assertThat(of(validation, Severity.ERROR))
-                .extracting(Finding::message)
-                .containsExactly(
-                        "the pattern has 0 prediction depths, the weights have 2",
-                        "the saved pattern says , the weights say M",
-                        "the saved pattern says , the weights say M");
-        Validation sound = Validator.validate(
-                altered.arg("hybrid_layer_pattern", "M*/M/M").view(),
-                ValidateOptions.defaults().withoutValues());
-        assertThat(sound.valid()).isTrue();
     }
 
     @ParameterizedTest
@@ -525,7 +318,7 @@ class ValidatorTest {
         Validation validation = Validator.validate(
                 Altered.sample(spec).view(),
                 ValidateOptions.defaults().withoutValues().withTarget(OptionalInt.of(tensor), OptionalInt.empty()));
-        assertThat(of(validation, Severity.ERROR).stream().map(Finding::where))
+        assertThat(ofSeverity(validation, Severity.ERROR).stream().map(Finding::where))
                 .containsExactlyElementsOf(refused.isEmpty() ? List.of() : List.of(refused.split(" ")));
     }
 

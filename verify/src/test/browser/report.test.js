@@ -330,8 +330,11 @@ async function paper(browser) {
       page: getComputedStyle(document.body).backgroundColor,
       ink: getComputedStyle(document.body).color,
       head: getComputedStyle(document.querySelector('.head')).display,
+      titles: [...document.querySelectorAll('.head .row > *')].map(cell => cell.innerText.trim()).slice(0, 2),
+      controls: [...document.querySelectorAll('.head button')].filter(button => button.offsetParent).length,
     }));
-    assert.deepEqual(look, { cells: 'exact', page: 'rgb(255, 255, 255)', ink: 'rgb(20, 32, 43)', head: 'table-header-group' });
+    assert.deepEqual(look, { cells: 'exact', page: 'rgb(255, 255, 255)', ink: 'rgb(20, 32, 43)', head: 'table-header-group',
+      titles: ['name', 'status'], controls: 0 });
   });
   await check('paper says what was filtered and sorted', async () => {
     await page.evaluate(() => {

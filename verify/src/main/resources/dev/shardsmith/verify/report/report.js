@@ -442,7 +442,8 @@
     columns.forEach((column, i) => {
       const button = element('button', {type: 'button', textContent: column.label});
       button.addEventListener('click', () => sort(i));
-      const cell = element('div', {role: 'columnheader', className: column.numeric ? 'num' : ''}, button);
+      const cell = element('div', {role: 'columnheader', className: column.numeric ? 'num' : ''}, button,
+        element('span', {className: 'paper', textContent: column.label}));
       cell.setAttribute('aria-sort', 'none');
       byId('head').append(cell);
     });

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.shardsmith.testdata.TestData;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -114,6 +116,40 @@ final class LauncherTest {
         assertThat(launch(environment, "inspect", hugest).lines()).contains("-Xmx2g", "-Xmn1000m");
         assertThat(launch(environment, "diff", small, huge).lines()).contains("-Xmx2g");
         assertThat(launch(environment, "inspect", tracked.toString()).lines()).contains("-Xmx2g");
+    }
+
+    @Test
+    void onlyAHugeHeaderOrIndexOfSafetensorsGetsALargeHeap() throws Exception {
+        Map<String, String> environment = Map.of("JAVA_HOME", java.toString());
+        int limit = 16 << 20;
+        String usual = headerOf("usual.safetensors", limit);
+        String huge = headerOf("huge.safetensors", limit + 1);
+        String damaged = headerOf("damaged.safetensors", (1L << 40) + limit + 1);
+        String otherwise = headerOf("huge.bin", limit + 1);
+        String empty = Files.createFile(folder.resolve("empty.safetensors")).toString();
+
+        assertThat(launch(environment, "diff", usual, damaged, otherwise, empty).lines())
+                .contains("-Xmx256m");
+        assertThat(launch(environment, "diff", usual, huge).lines()).contains("-Xmx2g");
+
+        Path shards = Files.createDirectories(folder.resolve("shards"));
+        try (RandomAccessFile index = new RandomAccessFile(
+                shards.resolve("model.safetensors.index.json").toFile(), "rw")) {
+            index.setLength(limit);
+            assertThat(launch(environment, "manifest", shards.toString()).lines())
+                    .contains("-Xmx256m");
+            index.setLength(limit + 1);
+        }
+        assertThat(launch(environment, "manifest", shards.toString()).lines()).contains("-Xmx2g");
+    }
+
+    /** A file that says that its header has so many bytes. */
+    private String headerOf(String name, long bytes) throws IOException {
+        byte[] length = ByteBuffer.allocate(8)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(bytes)
+                .array();
+        return Files.write(folder.resolve(name), length).toString();
     }
 
     /** A checkpoint with a table of that many bytes, all of them holes. */

@@ -1,10 +1,14 @@
 package dev.shardsmith.reshard.layout;
 
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
+import dev.shardsmith.formats.pickle.PyBool;
 import dev.shardsmith.formats.pickle.PyEntry;
+import dev.shardsmith.formats.pickle.PyFloat;
 import dev.shardsmith.formats.pickle.PyInt;
 import dev.shardsmith.formats.pickle.PyList;
+import dev.shardsmith.formats.pickle.PyNone;
 import dev.shardsmith.formats.pickle.PyStr;
+import dev.shardsmith.formats.pickle.PyTuple;
 import dev.shardsmith.formats.pickle.PyValue;
 import dev.shardsmith.formats.pickle.PythonText;
 import dev.shardsmith.formats.torch.TorchFile;
@@ -24,8 +28,8 @@ import java.util.stream.Collectors;
 /**
  * The places of tensors in nested dicts and lists, which their names alone do not tell: keys may have dots in them.
  *
- * <p>Only lists and keys that are strings are followed. Below anything else a tensor's place is its name: PyTorch's distributed
- * checkpoints would give it another one.
+ * <p>Lists and dicts are followed, and keys that are no strings stand in a place as PyTorch's flattening has them, as what Python's
+ * {@code str()} makes of them. Below anything else, such as a tuple, a tensor's place is its name: PyTorch would store the whole.
  */
 final class NestedPaths {
     private final TorchFile file;
@@ -37,7 +41,13 @@ final class NestedPaths {
         this.file = file;
     }
 
-    private record Step(Step above, PyValue key, PyValue node) {}
+    /**
+     * One step down.
+     *
+     * @param key a position (an int) or what a key is to PyTorch's flattening (a string)
+     * @param shown the step in a tensor's name
+     */
+    private record Step(Step above, PyValue key, String shown, PyValue node) {}
 
     /** The place of a tensor. */
     synchronized List<PyValue> of(String name) {
@@ -63,7 +73,25 @@ final class NestedPaths {
 
     /** The key of a tensor in a distributed checkpoint: as PyTorch flattens the path, if the name tells that path. */
     static String key(String tensor, List<? extends PyValue> path) {
-        return tensor.equals(name(path)) ? key(path) : tensor;
+        return tells(tensor, path) ? key(path) : tensor;
+    }
+
+    /** Whether a name is that of a path; a key in it may have been no string in the file, and stands in angle brackets then. */
+    private static boolean tells(String tensor, List<? extends PyValue> path) {
+        int at = 0;
+        for (PyValue step : path) {
+            String text = PythonText.str(step);
+            String plain = step instanceof PyInt ? "[" + text + "]" : (at == 0 ? "" : ".") + text;
+            String bracketed = (at == 0 ? "<" : ".<") + text + ">";
+            if (tensor.startsWith(plain, at)) {
+                at += plain.length();
+            } else if (step instanceof PyStr && tensor.startsWith(bracketed, at)) {
+                at += bracketed.length();
+            } else {
+                return false;
+            }
+        }
+        return at == tensor.length();
     }
 
     private static String key(List<? extends PyValue> path) {
@@ -87,7 +115,7 @@ final class NestedPaths {
         Map<String, List<PyValue>> paths = new HashMap<>();
         Set<PyValue> entered = Collections.newSetFromMap(new IdentityHashMap<>());
         Deque<Step> open = new ArrayDeque<>();
-        open.push(new Step(null, null, root));
+        open.push(new Step(null, null, "", root));
         while (!open.isEmpty()) {
             Step step = open.pop();
             if (tensors.contains(step.node())) {
@@ -104,26 +132,49 @@ final class NestedPaths {
         List<Step> children = new ArrayList<>();
         if (step.node() instanceof PyList list) {
             for (int i = list.items().size() - 1; i >= 0; i--) {
-                children.add(new Step(step, PyInt.of(i), list.items().get(i)));
+                children.add(
+                        new Step(step, PyInt.of(i), "[" + i + "]", list.items().get(i)));
             }
         }
         List<PyEntry> entries = NonTensors.entries(step.node()).orElse(List.of());
         for (int i = entries.size() - 1; i >= 0; i--) {
-            if (entries.get(i).key() instanceof PyStr key) {
-                children.add(new Step(step, key, entries.get(i).value()));
+            PyValue key = entries.get(i).key();
+            Optional<String> text = PythonText.string(key);
+            if (text.isPresent() || isTold(key)) {
+                PyStr flattened = new PyStr(PythonText.str(key));
+                String shown = text.orElseGet(() -> "<" + PythonText.repr(key) + ">");
+                children.add(new Step(step, flattened, shown, entries.get(i).value()));
             }
         }
         return children;
     }
 
+    /** Whether {@link PythonText} tells the whole of a key that is no string. */
+    private static boolean isTold(PyValue key) {
+        if (key instanceof PyTuple tuple) {
+            return tuple.items().stream().allMatch(item -> item instanceof PyStr || isNumber(item))
+                    && !PythonText.repr(key).contains("…");
+        }
+        return isNumber(key);
+    }
+
+    private static boolean isNumber(PyValue key) {
+        return key instanceof PyInt || key instanceof PyBool || key instanceof PyNone || key instanceof PyFloat;
+    }
+
     private static void add(Step tensor, Map<String, List<PyValue>> paths) {
-        LinkedList<PyValue> path = new LinkedList<>();
+        LinkedList<Step> steps = new LinkedList<>();
         for (Step step = tensor; step.above() != null; step = step.above()) {
-            path.addFirst(step.key());
+            steps.addFirst(step);
         }
         // The outermost object of a state dict is a dict.
-        if (!path.isEmpty() && path.getFirst() instanceof PyStr) {
-            paths.putIfAbsent(name(path), List.copyOf(path));
+        if (!steps.isEmpty() && steps.getFirst().key() instanceof PyStr) {
+            StringBuilder name = new StringBuilder();
+            for (Step step : steps) {
+                name.append(name.length() == 0 || step.key() instanceof PyInt ? "" : ".")
+                        .append(step.shown());
+            }
+            paths.putIfAbsent(name.toString(), steps.stream().map(Step::key).toList());
         }
     }
 }

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.shardsmith.formats.CheckpointException;
 import dev.shardsmith.formats.FilePool;
+import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.dcp.DcpCheckpoint;
+import dev.shardsmith.formats.dcp.DcpTensor;
 import dev.shardsmith.formats.pickle.PyDict;
 import dev.shardsmith.formats.pickle.PyEntry;
 import dev.shardsmith.formats.pickle.PyInt;
@@ -100,10 +102,10 @@ class PlainFilesTest {
                 DcpCheckpoint checkpoint = DcpCheckpoint.open(pool, dist);
                 assertThat(checkpoint.tensors())
                         .extracting(tensor -> tensor.name())
-                        .containsExactlyInAnyOrder("a.b.c", "lst.0.0", "lst.0.1", "lst.1.x", "state.<7>");
+                        .containsExactlyInAnyOrder("a.b.c", "lst.0.0", "lst.0.1", "lst.1.x", "state.7");
                 assertThat(checkpoint.path("a.b.c")).containsExactly(new PyStr("a"), new PyStr("b.c"));
                 assertThat(checkpoint.path("lst.1.x")).containsExactly(new PyStr("lst"), PyInt.of(1), new PyStr("x"));
-                assertThat(view.tensors()).containsOnlyKeys("a.b.c", "lst[0][0]", "lst[0][1]", "lst[1].x", "state.<7>");
+                assertThat(view.tensors()).containsOnlyKeys("a.b.c", "lst[0][0]", "lst[0][1]", "lst[1].x", "state.7");
                 assertThat(view.tensors()
                                 .get("lst[0][1]")
                                 .pieces()
@@ -129,6 +131,51 @@ class PlainFilesTest {
         assertThatThrownBy(() -> convert(file, folder.resolve("made")))
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("two entries would have the name lst.0");
+    }
+
+    @Test
+    void keysThatAreNoStringsBecomeWhatPyTorchMakesOfThem(@TempDir Path folder) throws IOException {
+        Path golden = TestData.path("dcp-nested");
+        Path made = folder.resolve("made");
+        convert(golden.resolve("source.pt"), made);
+        try (FilePool pool = new FilePool();
+                ModelView ours = Checkpoints.open(made, OpenOptions.defaults());
+                ModelView theirs = Checkpoints.open(golden.resolve("ckpt"), OpenOptions.defaults())) {
+            DcpCheckpoint written = DcpCheckpoint.open(pool, made);
+            DcpCheckpoint saved = DcpCheckpoint.open(pool, golden.resolve("ckpt"));
+            assertThat(saved.tensors()).hasSize(13);
+            assertThat(written.tensors())
+                    .extracting(DcpTensor::name)
+                    .containsExactlyInAnyOrderElementsOf(
+                            saved.tensors().stream().map(DcpTensor::name).toList())
+                    .contains("state.0.exp_avg", "state.-3", "mixed.a.1.7", "mixed.(1, 'x')", "mixed.None", "10");
+            for (DcpTensor tensor : saved.tensors()) {
+                assertThat(written.path(tensor.name())).isEqualTo(saved.path(tensor.name()));
+            }
+            assertThat(ours.tensors().keySet())
+                    .containsExactlyInAnyOrderElementsOf(theirs.tensors().keySet());
+            for (String name : theirs.tensors().keySet()) {
+                assertThat(bytes(ours, name)).as(name).isEqualTo(bytes(theirs, name));
+            }
+        }
+    }
+
+    private static byte[] bytes(ModelView view, String name) throws IOException {
+        StoredTensor data = view.tensors().get(name).pieces().get(0).data();
+        return data.source().readBytes(data.offset(), Math.toIntExact(data.bytes()));
+    }
+
+    @Test
+    void aStringAndANumberThatFlattenToOneKeyAreRefused(@TempDir Path folder) throws IOException {
+        PyDict state = new PyDict(List.of(
+                new PyEntry(new PyStr("0"), archive.tensor(new int[] {1}, 1)),
+                new PyEntry(PyInt.of(0), archive.tensor(new int[] {2}, 1))));
+        Path file = folder.resolve("nested.pt");
+        archive.write(file, TestArchive.dict(Map.of("state", state)));
+        assertThatThrownBy(() -> convert(file, folder.resolve("made")))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("two entries would have the name state.0");
+        assertThat(folder.resolve("made")).doesNotExist();
     }
 
     private static void convert(Path from, Path to) throws IOException {

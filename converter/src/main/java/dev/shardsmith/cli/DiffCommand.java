@@ -83,10 +83,12 @@ final class DiffCommand implements Command {
             DiffResult result = compare(left, right, tensors, options, out);
             if (result.tensors().isEmpty() && line.has("tensors")) {
                 throw CheckpointException.of(
-                        CheckpointException.Kind.REFUSED,
-                        "",
-                        "no tensor of either checkpoint matches " + String.join(", ", line.values("tensors"))
-                                + ": nothing was compared");
+                                CheckpointException.Kind.REFUSED,
+                                "",
+                                "no tensor of either checkpoint matches " + String.join(", ", line.values("tensors"))
+                                        + ": nothing was compared")
+                        .withHint(
+                                "'shardsmith inspect CKPT --tensors' lists the names; '*' stands for any part of one");
             }
             Set<String> names = tensors.names();
             UnmatchedNames.warn(out, "tensors", line.values("tensors"), names);

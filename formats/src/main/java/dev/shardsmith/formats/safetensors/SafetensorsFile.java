@@ -207,9 +207,11 @@ public final class SafetensorsFile {
             checkSize(source, tensor);
             if (tensor.end() > available) {
                 throw CheckpointException.of(
-                        CheckpointException.Kind.TRUNCATED,
-                        where(source, tensor),
-                        range(tensor) + " reach past the end of the data, which is " + available + " bytes long");
+                                CheckpointException.Kind.TRUNCATED,
+                                where(source, tensor),
+                                range(tensor) + " reach past the end of the data, which is " + available
+                                        + " bytes long: the file was probably cut off")
+                        .withHint("copy or download the file again and compare its size with the original");
             }
             position = tensor.end();
             previous = tensor.name();

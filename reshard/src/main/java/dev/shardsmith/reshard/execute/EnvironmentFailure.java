@@ -4,6 +4,7 @@ import dev.shardsmith.formats.CheckpointException;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Locale;
 
@@ -32,7 +33,9 @@ final class EnvironmentFailure {
             hint = "choose a destination on another file system";
         } else {
             problem = "cannot " + action + " the file: " + reason;
-            hint = "see to it and run the same command with --resume";
+            hint = action.equals("make")
+                    ? "choose a destination in a folder that exists and that you may write to"
+                    : "mend that and run the same command with --resume";
         }
         return CheckpointException.of(CheckpointException.Kind.ENVIRONMENT, path.toString(), problem)
                 .withHint(hint)
@@ -42,6 +45,9 @@ final class EnvironmentFailure {
     private static String reason(IOException failure) {
         if (failure instanceof FileSystemException named && named.getReason() != null) {
             return named.getReason();
+        }
+        if (failure instanceof NoSuchFileException) {
+            return "the folder it belongs in does not exist or takes no files";
         }
         return failure.getMessage() == null ? failure.getClass().getSimpleName() : failure.getMessage();
     }

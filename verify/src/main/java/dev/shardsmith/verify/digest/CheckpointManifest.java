@@ -197,6 +197,10 @@ public record CheckpointManifest(List<TensorEntry> tensors, List<FileEntry> file
         } catch (InvalidProtocolBufferException e) {
             throw damaged(file, "this is no manifest: " + e.getMessage()).causedBy(e);
         }
+        if (message.getVersion() == 0) {
+            // Short texts happen to be messages of unknown fields.
+            throw damaged(file, "this is no manifest: it says no version");
+        }
         if (message.getVersion() != VERSION) {
             throw CheckpointException.of(
                     CheckpointException.Kind.UNSUPPORTED,

@@ -284,6 +284,8 @@ class CheckpointManifestTest {
         assertThatThrownBy(() -> CheckpointManifest.read(file))
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("this is no manifest");
+        Files.writeString(file, "x\n");
+        assertThatThrownBy(() -> CheckpointManifest.read(file)).hasMessageContaining("this is no manifest");
         Files.write(file, new byte[] {8, 9});
         assertThatThrownBy(() -> CheckpointManifest.read(file)).hasMessageContaining("version 9");
         byte[] sound;

@@ -41,12 +41,20 @@ class EveryPairTest {
             CommandRun converted =
                     CommandRun.of("convert", source.toString(), target.toString(), "--to", layout, "--quiet");
             if (converted.exit() == ExitCode.OK) {
-                assertSame(before, digests(target), name + " to " + layout);
+                Map<String, String> expected = layout.equals("torch_dist") ? flattened(before) : before;
+                assertSame(expected, digests(target), name + " to " + layout);
             } else {
                 requireReason(converted);
                 assertThat(target).doesNotExist();
             }
         }
+    }
+
+    /** Keys that are no strings are strings in a distributed checkpoint, as PyTorch flattens them. */
+    private static Map<String, String> flattened(Map<String, String> digests) {
+        Map<String, String> flattened = new TreeMap<>();
+        digests.forEach((name, digest) -> flattened.put(name.replaceAll("<([^<>]*)>", "$1"), digest));
+        return flattened;
     }
 
     /** Hybrids of mamba_ssm get other names in Megatron's layouts; what the tensors hold stays. */

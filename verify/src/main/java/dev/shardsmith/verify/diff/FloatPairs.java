@@ -241,11 +241,8 @@ final class FloatPairs {
         }
         // A difference above the limit makes a sum of squares above the limit's square, but for rounding.
         if (hasAbove(squares, absolute * absolute * (1 - 0x1p-50))) {
-            Arrays.fill(figures, 0);
-            for (int row = 0; row < left.values.length; row++) {
-                largestDifferences(left.values[row], right.values[row], figures);
-            }
-            if (hasAbove(figures, absolute)) {
+            differencesAbove(left.values, right.values, absolute, excess);
+            if (!Arrays.equals(excess, noExcess)) {
                 return true;
             }
         }
@@ -272,9 +269,28 @@ final class FloatPairs {
         }
     }
 
-    private static void largestDifferences(double[] a, double[] b, double[] largest) {
+    private static void differencesAbove(double[][] a, double[][] b, double limit, double[] out) {
+        differencesAbove(a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], limit, out);
+    }
+
+    /** Twice of what the differences of each place are above the limit, added up; zero where none is. */
+    private static void differencesAbove(
+            double[] a0,
+            double[] a1,
+            double[] a2,
+            double[] a3,
+            double[] b0,
+            double[] b1,
+            double[] b2,
+            double[] b3,
+            double limit,
+            double[] out) {
         for (int i = 0; i < ROW; i++) {
-            largest[i] = Math.max(largest[i], Math.abs(a[i] - b[i]));
+            double d0 = Math.abs(a0[i] - b0[i]) - limit;
+            double d1 = Math.abs(a1[i] - b1[i]) - limit;
+            double d2 = Math.abs(a2[i] - b2[i]) - limit;
+            double d3 = Math.abs(a3[i] - b3[i]) - limit;
+            out[i] = (d0 + Math.abs(d0)) + (d1 + Math.abs(d1)) + (d2 + Math.abs(d2)) + (d3 + Math.abs(d3));
         }
     }
 

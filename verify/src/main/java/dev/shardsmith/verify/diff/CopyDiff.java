@@ -1,5 +1,6 @@
 package dev.shardsmith.verify.diff;
 
+import dev.shardsmith.reshard.region.Box;
 import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.verify.diff.TensorDiff.Status;
 import dev.shardsmith.verify.digest.OrderedWork;
@@ -10,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 
 /**
@@ -21,15 +23,17 @@ import java.util.concurrent.Callable;
 public final class CopyDiff {
     private final Comparers comparers;
     private final Tolerance tolerance;
+    private final OptionalLong rows;
 
-    private CopyDiff(Tolerance tolerance) {
-        this.comparers = new Comparers(tolerance);
-        this.tolerance = tolerance;
+    private CopyDiff(DiffOptions options) {
+        this.comparers = new Comparers(options.tolerance());
+        this.tolerance = options.tolerance();
+        this.rows = options.trueVocabulary();
     }
 
     /** The result with the tensors different whose copies differ; reads all copies. */
     public static DiffResult applyTo(DiffResult result, DiffOptions options) throws IOException {
-        CopyDiff copies = new CopyDiff(options.tolerance());
+        CopyDiff copies = new CopyDiff(options);
         List<TensorDiff> tensors = new ArrayList<>(result.tensors());
         List<Integer> places = new ArrayList<>();
         List<Callable<TensorDiff>> tasks = new ArrayList<>();
@@ -73,13 +77,20 @@ public final class CopyDiff {
     private List<UnequalCopy> unequal(Optional<LogicalTensor> tensor) throws IOException {
         List<UnequalCopy> unequal = new ArrayList<>();
         if (tensor.isPresent()) {
-            for (UnequalCopy copy : UnequalCopy.of(tensor.get())) {
+            for (UnequalCopy copy : UnequalCopy.of(tensor.get(), compared(tensor.get()))) {
                 if (tolerance.isExact() || isBeyond(tensor.get(), copy)) {
                     unequal.add(copy);
                 }
             }
         }
         return unequal;
+    }
+
+    /** The part of a tensor that is compared: with a true vocabulary, without the rows of padding. */
+    private Box compared(LogicalTensor tensor) {
+        return rows.isPresent() && Vocabulary.hasRows(tensor.name(), tensor.shape(), rows.getAsLong())
+                ? Box.slice(tensor.shape(), 0, 0, rows.getAsLong())
+                : Box.whole(tensor.shape());
     }
 
     private boolean isBeyond(LogicalTensor tensor, UnequalCopy copy) throws IOException {

@@ -58,8 +58,11 @@ final class ManifestFiles {
         // A manifest is an input like any other: it shall not make us read elsewhere.
         boolean inside = !path.isAbsolute() && root.resolve(path).normalize().startsWith(root);
         Path given = inside ? path.normalize() : path.getFileName();
-        if (given == null || given.toString().isEmpty() || Files.isRegularFile(root.resolve(given))) {
-            return root.resolve(entry.path()).normalize();
+        if (given == null) {
+            return root;
+        }
+        if (Files.isRegularFile(root.resolve(given))) {
+            return root.resolve(given);
         }
         if (given.getNameCount() > 1) {
             Path within = root.resolve(given.subpath(1, given.getNameCount()));

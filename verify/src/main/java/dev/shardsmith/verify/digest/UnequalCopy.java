@@ -37,7 +37,7 @@ public record UnequalCopy(String tensor, Box part, StoredTensor copy, StoredTens
         List<Callable<List<UnequalCopy>>> tasks = new ArrayList<>();
         for (LogicalTensor tensor : tensors) {
             if (!tensor.replicas().isEmpty()) {
-                tasks.add(() -> of(tensor, compared));
+                tasks.add(() -> of(tensor, Box.whole(tensor.shape()), compared));
             }
         }
         try (OrderedWork work = new OrderedWork(workers)) {
@@ -46,18 +46,21 @@ public record UnequalCopy(String tensor, Box part, StoredTensor copy, StoredTens
         return found;
     }
 
-    /** All copies of a tensor that differ from it in a bit; reads them. */
-    public static List<UnequalCopy> of(LogicalTensor tensor) throws IOException {
-        return of(tensor, copy -> true);
+    /** All copies of what a tensor holds in a box that differ from it in a bit; reads them. */
+    public static List<UnequalCopy> of(LogicalTensor tensor, Box within) throws IOException {
+        return of(tensor, within, copy -> true);
     }
 
-    private static List<UnequalCopy> of(LogicalTensor tensor, Predicate<StoredTensor> compared) throws IOException {
+    private static List<UnequalCopy> of(LogicalTensor tensor, Box within, Predicate<StoredTensor> compared)
+            throws IOException {
         List<UnequalCopy> found = new ArrayList<>();
         for (Piece replica : tensor.replicas()) {
-            if (compared.test(replica.data())) {
-                StoredTensor data = replica.data();
-                firstDifference(part(tensor, replica.box()), data)
-                        .ifPresent(element -> found.add(new UnequalCopy(tensor.name(), replica.box(), data, element)));
+            Optional<Box> common = replica.box().intersect(within);
+            if (common.isPresent() && compared.test(replica.data())) {
+                Box part = common.get();
+                StoredTensor data = part.equals(replica.box()) ? replica.data() : replica.view(part);
+                firstDifference(part(tensor, part), data)
+                        .ifPresent(element -> found.add(new UnequalCopy(tensor.name(), part, data, element)));
             }
         }
         return found;

@@ -36,7 +36,12 @@ final class CopyDiffTest {
     }
 
     private static DiffResult diff(Path left, Path right, Tolerance tolerance) throws IOException {
-        DiffOptions options = new DiffOptions(tolerance, List.of(), List.of(), OptionalLong.empty(), 2);
+        return diff(left, right, tolerance, OptionalLong.empty());
+    }
+
+    private static DiffResult diff(Path left, Path right, Tolerance tolerance, OptionalLong vocabulary)
+            throws IOException {
+        DiffOptions options = new DiffOptions(tolerance, List.of(), List.of(), vocabulary, 2);
         try (ModelView a = Golden.open(left);
                 ModelView b = Golden.open(right)) {
             return CopyDiff.applyTo(new CheckpointDiff(options, done -> {}).compare(a, b), options);
@@ -77,5 +82,32 @@ final class CopyDiffTest {
 
         assertThat(diff(sound, damaged, new Tolerance(0, 0, 1)).same()).isTrue();
         assertThat(diff(sound, damaged, new Tolerance(0, 1e-30, 0)).same()).isFalse();
+    }
+
+    @Test
+    void copiesOfPaddingDoNotCountWithATrueVocabulary() throws IOException {
+        Path sound = TestData.path("megatron-legacy", "current_qkvbias_swiglu", "tp4pp2");
+        Path tied = Golden.copy(folder.resolve("t"), "megatron-legacy", "current_qkvbias_swiglu", "tp4pp2");
+        try (ModelView view = Golden.open(tied)) {
+            // The last of four ranks has rows 48 to 63.
+            StoredTensor last = view.tensors()
+                    .get("embedding.word_embeddings.weight")
+                    .replicas()
+                    .get(3)
+                    .data();
+            StoredTensor row = last.narrow(0, 15, 1);
+            Golden.flip(
+                    row.source().inFile().orElseThrow().file(),
+                    row.source().inFile().orElseThrow().offset() + row.offset(),
+                    0);
+        }
+
+        assertThat(diff(sound, tied, Tolerance.EXACT).same()).isFalse();
+        assertThat(diff(sound, tied, Tolerance.EXACT, OptionalLong.of(64)).same())
+                .isFalse();
+        assertThat(diff(sound, tied, Tolerance.EXACT, OptionalLong.of(63)).same())
+                .isTrue();
+        assertThat(diff(sound, tied, Tolerance.EXACT, OptionalLong.of(40)).same())
+                .isTrue();
     }
 }

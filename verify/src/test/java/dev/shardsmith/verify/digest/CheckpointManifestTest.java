@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.shardsmith.formats.CheckpointException;
+import dev.shardsmith.formats.FilePool;
 import dev.shardsmith.formats.StoredTensor;
 import dev.shardsmith.formats.WholeFile;
 import dev.shardsmith.reshard.view.LogicalTensor;
@@ -193,6 +194,24 @@ class CheckpointManifestTest {
         assertThat(ManifestCheck.of(manifest, renamed).checkFiles(1))
                 .extracting(ManifestFinding::offset)
                 .containsExactly(8192L);
+    }
+
+    @Test
+    void aManifestLeadsToNoFileOutsideOfTheCheckpoint(@TempDir Path folder) throws IOException {
+        Path inside = Files.createDirectory(folder.resolve("c")).resolve("model.pt");
+        Path outside = folder.resolve("model.pt");
+        Files.write(inside, new byte[] {1, 2, 3});
+        Files.write(outside, new byte[] {1, 2, 4});
+        for (String path : List.of("../model.pt", outside.toString(), "x/../../model.pt")) {
+            try (FilePool pool = new FilePool()) {
+                FileEntry entry = new FileEntry(path, 3, 4096, FileEntry.sums(pool.file(outside), 0, 3, 4096));
+                CheckpointManifest manifest = new CheckpointManifest(List.of(), List.of(entry));
+                assertThat(ManifestCheck.of(manifest, folder.resolve("c")).checkFiles(1))
+                        .as(path)
+                        .extracting(ManifestFinding::code)
+                        .containsExactly(ManifestFinding.Code.FILE_BLOCK);
+            }
+        }
     }
 
     private static List<ManifestFinding> together(CheckpointManifest manifest, Path path) throws IOException {

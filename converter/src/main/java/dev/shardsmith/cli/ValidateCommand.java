@@ -33,7 +33,8 @@ final class ValidateCommand implements Command {
     public String description() {
         return "Infers layer kinds, widths and switches from the weights alone and holds against them what the saved "
                 + "arguments, a pattern or the options of a launch script say, layer by layer. Also looks for missing keys, "
-                + "stages that do not fit and values that are not numbers. Exits with 1 if something is wrong.";
+                + "stages that do not fit, values that are not numbers and files that are not what their checksums say. "
+                + "Exits with 1 if something is wrong.";
     }
 
     @Override

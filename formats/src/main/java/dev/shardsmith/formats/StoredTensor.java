@@ -152,11 +152,6 @@ public record StoredTensor(
         return with(Shape.of(sizes), moved, offset);
     }
 
-    /** A new dimension of size 1 at {@code dim}. */
-    public StoredTensor unsqueeze(int dim) {
-        return with(Shape.of(insert(shape.toArray(), dim, 1)), insert(strides, dim, 0), offset);
-    }
-
     /** A dimension of size 1 repeated {@code size} times without copies (stride 0). */
     public StoredTensor expand(int dim, long size) {
         if (shape.size(dim) != 1) {

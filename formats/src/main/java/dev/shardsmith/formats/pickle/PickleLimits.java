@@ -51,11 +51,6 @@ public record PickleLimits(
         return new PickleLimits(pickleBytes, memoEntries, graphBytes, bytes, lineBytes, intBytes);
     }
 
-    /** These limits with another longest line. */
-    public PickleLimits withLineBytes(int bytes) {
-        return new PickleLimits(pickleBytes, memoEntries, graphBytes, stringBytes, bytes, intBytes);
-    }
-
     /** These limits with another longest integer. */
     public PickleLimits withIntBytes(int bytes) {
         return new PickleLimits(pickleBytes, memoEntries, graphBytes, stringBytes, lineBytes, bytes);

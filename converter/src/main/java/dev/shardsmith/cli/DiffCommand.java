@@ -8,7 +8,6 @@ import dev.shardsmith.reshard.view.LogicalTensor;
 import dev.shardsmith.reshard.view.ModelView;
 import dev.shardsmith.verify.diff.CheckpointDiff;
 import dev.shardsmith.verify.diff.ComparedTensors;
-import dev.shardsmith.verify.diff.CopyDiff;
 import dev.shardsmith.verify.diff.DiffOptions;
 import dev.shardsmith.verify.diff.DiffResult;
 import dev.shardsmith.verify.diff.Tolerance;
@@ -120,8 +119,7 @@ final class DiffCommand implements Command {
             ModelView left, ModelView right, ComparedTensors tensors, DiffOptions options, Out out) throws IOException {
         long bytes = new CheckpointDiff(options, done -> {}).bytes(tensors);
         try (ProgressMeter meter = out.progress("compare", bytes)) {
-            DiffResult result = new CheckpointDiff(options, meter::advance).compare(left, right, tensors);
-            return CopyDiff.applyTo(result, options);
+            return new CheckpointDiff(options, meter::advance).compare(left, right, tensors);
         }
     }
 

@@ -84,8 +84,9 @@ public final class CheckpointDiff {
             tensorWork.inOrder(onBothSides(compared.left(), partners, work).iterator(), both::addAll);
             List<TensorDiff> unpaired = new Unpaired(left, right).match(missing, extra, work);
             FormDiff forms = FormDiff.of(left, right, options);
-            List<TensorDiff> tensors =
+            List<TensorDiff> merged =
                     forms.applyTo(ModelOrder.merge(compared.left().keySet(), both, unpaired));
+            List<TensorDiff> tensors = new CopyDiff(options, comparers).applyTo(merged, work);
             List<StateDifference> state = StateDiff.of(left, right, alignment);
             List<String> notes = new ArrayList<>(alignment.note().stream().toList());
             options.trueVocabulary()

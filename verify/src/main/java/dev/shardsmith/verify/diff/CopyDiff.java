@@ -20,36 +20,32 @@ import java.util.concurrent.Callable;
  * <p>Copies that differ from their tensor count as a difference, unless the other side has the same ones. What a tolerance
  * allows between two checkpoints it allows between copies too.
  */
-public final class CopyDiff {
+final class CopyDiff {
     private final Comparers comparers;
     private final Tolerance tolerance;
     private final OptionalLong rows;
 
-    private CopyDiff(DiffOptions options) {
-        this.comparers = new Comparers(options.tolerance());
+    CopyDiff(DiffOptions options, Comparers comparers) {
+        this.comparers = comparers;
         this.tolerance = options.tolerance();
         this.rows = options.trueVocabulary();
     }
 
-    /** The result with the tensors different whose copies differ; reads all copies. */
-    public static DiffResult applyTo(DiffResult result, DiffOptions options) throws IOException {
-        CopyDiff copies = new CopyDiff(options);
-        List<TensorDiff> tensors = new ArrayList<>(result.tensors());
+    /** What was found of the tensors, those different whose copies differ; reads all copies. */
+    List<TensorDiff> applyTo(List<TensorDiff> found, OrderedWork work) throws IOException {
+        List<TensorDiff> tensors = new ArrayList<>(found);
         List<Integer> places = new ArrayList<>();
         List<Callable<TensorDiff>> tasks = new ArrayList<>();
         for (int i = 0; i < tensors.size(); i++) {
             TensorDiff diff = tensors.get(i);
             if (hasCopies(diff.left()) || hasCopies(diff.right())) {
                 places.add(i);
-                tasks.add(() -> copies.applyTo(diff));
+                tasks.add(() -> applyTo(diff));
             }
         }
         int[] done = {0};
-        try (OrderedWork work = new OrderedWork(options.workers())) {
-            work.inOrder(tasks.iterator(), diff -> tensors.set(places.get(done[0]++), diff));
-        }
-        return new DiffResult(
-                tensors, result.forms(), result.state(), result.notes(), result.ignored(), result.bytes());
+        work.inOrder(tasks.iterator(), diff -> tensors.set(places.get(done[0]++), diff));
+        return tensors;
     }
 
     private static boolean hasCopies(Optional<LogicalTensor> tensor) throws IOException {

@@ -131,7 +131,7 @@ final class DiffJson {
         for (WorstElement worst : figures.worst()) {
             long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
             json.writeStartObject();
-            JsonParts.array(json, "index", ElementPlace.index(diff.either(), element));
+            JsonParts.array(json, "index", diff.either().shape().index(element));
             JsonParts.real(json, "left", worst.left());
             JsonParts.real(json, "right", worst.right());
             JsonParts.real(json, "difference", worst.difference());

@@ -137,7 +137,7 @@ final class DiffText {
         long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
         out.line();
         out.paragraph("worst element: %s %s"
-                .formatted(diff.name(), Arrays.toString(ElementPlace.index(diff.either(), element))));
+                .formatted(diff.name(), Arrays.toString(diff.either().shape().index(element))));
         out.paragraph("  A %s  %s".formatted(worst.left(), place(diff.left(), element)));
         out.paragraph("  B %s  %s".formatted(worst.right(), place(diff.right(), element)));
         if (worst.left() == worst.right() && worst.difference() > 0) {

@@ -76,6 +76,17 @@ public final class Shape {
         return strides;
     }
 
+    /** The index in each dimension of the element with a row-major index. */
+    public long[] index(long element) {
+        long[] index = new long[sizes.length];
+        long rest = element;
+        for (int dim = index.length - 1; dim >= 0; dim--) {
+            index[dim] = rest % sizes[dim];
+            rest /= sizes[dim];
+        }
+        return index;
+    }
+
     @Override
     public boolean equals(Object other) {
         return other instanceof Shape that && Arrays.equals(sizes, that.sizes);

@@ -20,7 +20,7 @@ import java.util.Optional;
 public record ElementPlace(long[] index, Path file, long offset) {
     /** The place of the element with a row-major index; empty if it lies in no file. */
     public static Optional<ElementPlace> of(LogicalTensor tensor, long element) throws IOException {
-        long[] index = index(tensor, element);
+        long[] index = tensor.shape().index(element);
         long[] one = new long[index.length];
         Arrays.fill(one, 1);
         Box box = new Box(index, one);
@@ -32,17 +32,6 @@ public record ElementPlace(long[] index, Path file, long offset) {
             }
         }
         return Optional.empty();
-    }
-
-    /** The index in each dimension of the element with a row-major index. */
-    public static long[] index(LogicalTensor tensor, long element) {
-        long[] index = new long[tensor.shape().rank()];
-        long rest = element;
-        for (int dim = index.length - 1; dim >= 0; dim--) {
-            index[dim] = rest % tensor.shape().size(dim);
-            rest /= tensor.shape().size(dim);
-        }
-        return index;
     }
 
     /** {@code mp_rank_00/model.pt:4096} */

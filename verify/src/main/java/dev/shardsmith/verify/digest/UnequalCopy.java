@@ -99,12 +99,7 @@ public record UnequalCopy(String tensor, Box part, StoredTensor copy, StoredTens
     }
 
     private static StoredTensor one(StoredTensor copy, long element) throws IOException {
-        long[] index = new long[copy.shape().rank()];
-        long rest = element;
-        for (int dim = index.length - 1; dim >= 0; dim--) {
-            index[dim] = rest % copy.shape().size(dim);
-            rest /= copy.shape().size(dim);
-        }
+        long[] index = copy.shape().index(element);
         long[] size = new long[index.length];
         Arrays.fill(size, 1);
         return copy.narrow(index, size);

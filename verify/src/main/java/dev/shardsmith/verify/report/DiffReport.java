@@ -132,7 +132,7 @@ public final class DiffReport {
         for (WorstElement worst : comparison.worst()) {
             long element = worst.index() / ValuesPerElement.of(diff.either().dtype());
             details.add(new Fact(
-                    "element " + java.util.Arrays.toString(ElementPlace.index(diff.either(), element)),
+                    "element " + java.util.Arrays.toString(diff.either().shape().index(element)),
                     worst.left() + place(diff.left(), element) + " against " + worst.right()
                             + place(diff.right(), element)));
         }

@@ -41,7 +41,7 @@ class PairComparerTest {
             assertThat(found.differing()).isEqualTo(1);
             long element = found.worst().get(0).index();
             assertThat(element).isEqualTo(flipped / dtype.byteSize());
-            long[] index = ElementPlace.index(left, element);
+            long[] index = left.shape().index(element);
             long linear = 0;
             for (int dim = 0; dim < index.length; dim++) {
                 linear = linear * shape.size(dim) + index[dim];

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,6 +25,7 @@ import java.util.stream.Stream;
  */
 final class ManifestFiles {
     private final Map<FileEntry, Path> files = new LinkedHashMap<>();
+    private final Map<Path, String> names = new HashMap<>();
     private final Set<Path> intact = new HashSet<>();
     private boolean foreign;
 
@@ -35,7 +37,9 @@ final class ManifestFiles {
         boolean alone = manifest.files().size() == 1 && Files.isRegularFile(root);
         List<Path> folders = folders(root);
         for (FileEntry entry : manifest.files()) {
-            found.files.put(entry, alone ? absolute(root) : resolve(entry, folders));
+            Path path = alone ? absolute(root) : resolve(entry, folders);
+            found.files.put(entry, path);
+            found.names.putIfAbsent(path, entry.path());
         }
         return found;
     }
@@ -119,10 +123,7 @@ final class ManifestFiles {
 
     /** The name that the manifest has for a file. */
     Optional<String> name(Path file) {
-        return files.entrySet().stream()
-                .filter(known -> known.getValue().equals(absolute(file)))
-                .map(known -> known.getKey().path())
-                .findFirst();
+        return Optional.ofNullable(names.get(absolute(file)));
     }
 
     private record FileState(Path path, List<ManifestFinding> findings, boolean isOther) {}
